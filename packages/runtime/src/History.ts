@@ -1,0 +1,59 @@
+/**
+ * What a conversation keeps: required appends, and the messages that the model must see again (SES-8, SES-9).
+ *
+ * Rule: what `append` has acknowledged is on stable storage; the runner does nothing that depends on a record before.
+ */
+import type { JsonText } from "@errand/protocol"
+import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
+import type { Message, ModelToolCall, Outcome } from "./ModelTurn.ts"
+
+/** Whose record it is; `taskId` and `subagentId` are both null for the root (SES-6). */
+export interface Owner {
+  readonly runId: string
+  readonly taskId: string | null
+  readonly subagentId: string | null
+}
+
+/** One durable fact of a conversation. An `assistant` record whose calls lack `result` records is what a crash leaves (SES-10). */
+export type Record =
+  | Owner & { readonly kind: "user"; readonly text: string }
+  | Owner & {
+    readonly kind: "assistant"
+    readonly messageId: string
+    readonly text: string
+    readonly toolCalls: ReadonlyArray<ModelToolCall>
+    readonly provider?: JsonText
+  }
+  | Owner & {
+    readonly kind: "result"
+    readonly messageId: string
+    /** Position of the call in its assistant message, from 0. */
+    readonly index: number
+    readonly activityId: string
+    readonly id: string
+    readonly name: string
+    readonly outcome: Outcome
+    readonly content: JsonText
+  }
+  | Owner & {
+    readonly kind: "run"
+    readonly status: "completed" | "failed" | "cancelled"
+    readonly error: { readonly code: string; readonly message: string } | null
+  }
+
+/** Stable storage refused an append; the run fails with it and nothing pretends to be saved (SES-9). */
+export class StorageFailed extends Data.TaggedError("StorageFailed")<{ readonly message: string }> {}
+
+/**
+ * One agent's conversation in an open session.
+ *
+ * `messages` is live: it grows by what was appended and is always acceptable to a provider (SES-11) when no call is
+ * open. `revision` changes with every append.
+ */
+export interface History {
+  readonly sessionId: string
+  readonly messages: ReadonlyArray<Message>
+  readonly revision: () => string
+  readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
+}

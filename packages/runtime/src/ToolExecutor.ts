@@ -1,0 +1,48 @@
+/**
+ * The port that executes one admitted tool call (section 2 of the architecture, PRK-1).
+ *
+ * Rule: an executor answers every call once; interrupting the fiber that waits is the cancellation, and the executor
+ * may not fail: what goes wrong with a tool is an outcome that the model reads.
+ */
+import type { JsonText } from "@errand/protocol"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+
+/** Why open calls of a run are cancelled: written by whoever ends the run, before it interrupts (CAN-1, CAN-2). */
+export type CancelReason = "cancelled" | "timeout" | "run_finished" | "shutdown"
+
+/** The run that a call belongs to; `ending` is read when the call's fiber is interrupted. */
+export interface RunScope {
+  readonly sessionId: string
+  readonly runId: string
+  ending: Exclude<CancelReason, "timeout">
+}
+
+/** One call that passed visibility, rules, hooks, bounds and approval. */
+export interface ToolInvocation {
+  readonly run: RunScope
+  readonly taskId: string | null
+  readonly subagentId: string | null
+  readonly activityId: string
+  readonly name: string
+  /** A JSON object as compact, lossless text. */
+  readonly arguments: JsonText
+  /** Containers in `arguments`, the object itself counting as one. */
+  readonly depth: number
+  readonly timeoutMs: number
+}
+
+/**
+ * What came of a call. `Success` and `Failure` are what the tool told; `Refused` never reached it; `Uncertain` ended
+ * without an answer though it may have executed (CAL-8).
+ */
+export type ToolOutcome =
+  | { readonly _tag: "Success"; readonly text: string; readonly structured?: JsonText }
+  | { readonly _tag: "Failure"; readonly text: string; readonly structured?: JsonText }
+  | { readonly _tag: "Refused"; readonly code: string; readonly message: string }
+  | { readonly _tag: "Uncertain"; readonly code: string; readonly message: string }
+
+/** Executes admitted calls: over the wire (`Broker`), in this process (`ToolHandlers`), or by ending the run. */
+export class ToolExecutor extends Context.Service<ToolExecutor, {
+  readonly execute: (call: ToolInvocation) => Effect.Effect<ToolOutcome>
+}>()("@errand/runtime/ToolExecutor") {}

@@ -1,0 +1,3 @@
+export * from "./History.ts"
+export * from "./ModelTurn.ts"
+export * from "./ToolExecutor.ts"

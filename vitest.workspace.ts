@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config"
+
+const packages = ["protocol", "runtime", "models", "server", "client", "testing"]
+
+export default defineConfig({
+  ssr: { resolve: { conditions: ["@errand/source", "node", "development|production"] } },
+  test: {
+    projects: packages.map((name) => ({
+      extends: true as const,
+      test: { name, root: `packages/${name}`, include: ["test/**/*.test.ts"], testTimeout: 20_000 }
+    }))
+  }
+})
