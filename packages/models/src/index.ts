@@ -1,1 +1,3 @@
-export {}
+export * as Script from "./Script.ts"
+export * as ScriptedModel from "./ScriptedModel.ts"
+export * as Template from "./Template.ts"

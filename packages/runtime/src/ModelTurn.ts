@@ -74,10 +74,16 @@ export type ModelEvent =
   | { readonly _tag: "Provider"; readonly provider: JsonText }
   | { readonly _tag: "Finish"; readonly usage: ModelUsage }
 
-/** The model request failed; `message` is the provider's, not yet protected (TRN-7, MDL-3, MDL-5). */
+/**
+ * The model request failed; `message` is the provider's, not yet protected (TRN-7, MDL-3, MDL-5).
+ *
+ * `retryable` tells a transient failure; `retryAfterMs` is how long the provider asks to wait.
+ */
 export class ModelFailed extends Data.TaggedError("ModelFailed")<{
   readonly code: "model_failed" | "context_overflow"
   readonly message: string
+  readonly retryable?: boolean
+  readonly retryAfterMs?: number
 }> {}
 
 /** Runs one model turn; the caller decides about the tool calls (MDL-1). */
