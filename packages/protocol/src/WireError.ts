@@ -1,0 +1,79 @@
+/**
+ * What goes wrong in the protocol, as the wire names it (section 2).
+ *
+ * Rule: the list of codes is closed, and a message says in plain words what was wrong and where; it repeats neither
+ * secrets nor payloads (REQ-5).
+ */
+
+/** Every error code of version 1, in the order of section 2. */
+export const codes = [
+  "invalid_frame",
+  "invalid_request",
+  "duplicate_id",
+  "request_quota_exceeded",
+  "unsupported_method",
+  "unsupported_capability",
+  "invalid_params",
+  "not_initialized",
+  "already_initialized",
+  "configuration_invalid",
+  "session_not_found",
+  "session_not_attached",
+  "session_locked",
+  "run_active",
+  "stale_run",
+  "stale_approval",
+  "stale_client_tool_call",
+  "stale_revision",
+  "storage_failed",
+  "shutting_down",
+  "internal_error"
+] as const
+
+/** An error code of version 1. */
+export type ErrorCode = typeof codes[number]
+
+/** The most characters that a message has (REQ-5). */
+export const messageCharacters = 1000
+
+/** Cuts a text between characters, so that it has at most `most` UTF-16 units, and marks the cut. */
+export const clip = (text: string, most: number): string => {
+  if (text.length <= most) return text
+  const end = most - 1
+  const unit = text.charCodeAt(end - 1)
+  return `${text.slice(0, unit >= 0xd800 && unit <= 0xdbff ? end - 1 : end)}…`
+}
+
+/** An error as it goes into a response; a plain class without a stack, since it is an expected outcome. */
+export class WireError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+  constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>) {
+    this.code = code
+    this.message = clip(message, messageCharacters)
+    if (details !== undefined) this.details = details
+  }
+
+  /** A fault at a place in the params: `turn: …`, `client_tools[2].name: …`; an empty path is the params themselves. */
+  static invalidParams(path: string, problem: string): WireError {
+    return new WireError("invalid_params", `${path === "" ? "params" : path}: ${problem}`)
+  }
+
+  /** A line that is no frame (FRM-9). */
+  static invalidFrame(problem: string): WireError {
+    return new WireError("invalid_frame", problem)
+  }
+
+  /** A frame that is no request (REQ-1). */
+  static invalidRequest(problem: string): WireError {
+    return new WireError("invalid_request", problem)
+  }
+
+  /** Required capabilities that the server lacks, all of them (LIF-4). */
+  static unsupportedCapability(capabilities: ReadonlyArray<string>): WireError {
+    return new WireError("unsupported_capability", `required_capabilities: not supported: ${capabilities.join(", ")}`, {
+      capabilities
+    })
+  }
+}
