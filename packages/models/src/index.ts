@@ -1,3 +1,5 @@
+export * as DemoScript from "./DemoScript.ts"
+export * as Retry from "./Retry.ts"
 export * as Script from "./Script.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
 export * as Template from "./Template.ts"

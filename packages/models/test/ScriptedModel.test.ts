@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@errand/protocol"
 import type { JsonText } from "@errand/protocol"
-import type { Message, ModelRequest } from "@errand/runtime"
+import type { Message, ModelEvent, ModelRequest } from "@errand/runtime"
 import { ModelFailed, ModelTurn } from "@errand/runtime"
 import { Effect, Exit, Fiber, Layer, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -30,7 +30,7 @@ const events = (of: Partial<ModelRequest> = {}) =>
 const text = (of: Partial<ModelRequest> = {}) =>
   Effect.map(events(of), (all) => all.map((event) => event._tag === "TextDelta" ? event.text : "").join(""))
 
-const finish = { _tag: "Finish", usage: { inputTokens: 0, outputTokens: 0 } }
+const finish: ModelEvent = { _tag: "Finish", usage: { inputTokens: 0, outputTokens: 0 } }
 
 describe("SCR-1 which step answers", () => {
   it.effect("SCR-1 each request takes the next step of its agent, over all turns", () =>
