@@ -1,1 +1,10 @@
-export {}
+export { Client, type ClientOptions, make, type SessionSummary, type StartError } from "./Client.ts"
+export * from "./ClientError.ts"
+export type { Session } from "./Session.ts"
+export { spawned, type SpawnOptions } from "./Spawn.ts"
+export * as Tool from "./Tool.ts"
+export type { ToolCall, ToolHandler, Toolkit } from "./Tool.ts"
+export * as ToolAnswer from "./ToolAnswer.ts"
+export * as Transport from "./Transport.ts"
+export type { TransportSource } from "./Transport.ts"
+export type { TurnEvent } from "./TurnEvent.ts"

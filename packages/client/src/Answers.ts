@@ -1,0 +1,80 @@
+/**
+ * The way of an answer to the server.
+ *
+ * Rule: a call whose handler ended is never left pending: an answer that would be refused is replaced by an error that says
+ * why, before it is sent where that can be known, and once after the server refused it (RES-6).
+ */
+import { type Ids, Json, type JsonText, Limits } from "@errand/protocol"
+import * as Result from "effect/Result"
+import type { RequestError } from "./ClientError.ts"
+import type { Connection } from "./Connection.ts"
+import type { ToolCall } from "./Tool.ts"
+import { error, type ToolAnswer } from "./ToolAnswer.ts"
+
+/** Ids that answers leave for `turn.cancel` and `shutdown` (CLI-3). */
+const reserved = 2
+
+/** Sends answers over one connection. */
+export class Answers {
+  private readonly connection: Connection
+  /** Called when an answer cannot be sent for want of ids or of a connection. */
+  private readonly unsent: (call: ToolCall, why: RequestError) => void
+  private resultBytes = Limits.defaults.clientTools.result_bytes
+
+  constructor(connection: Connection, unsent: (call: ToolCall, why: RequestError) => void) {
+    this.connection = connection
+    this.unsent = unsent
+  }
+
+  /** The limit that `initialize` told; the default holds until then. */
+  negotiated(limits: Limits.ClientToolLimits): void {
+    this.resultBytes = limits.result_bytes
+  }
+
+  /** Answers a call under its complete identity (CLI-1); gives what was really said. */
+  send(call: ToolCall, answer: ToolAnswer): ToolAnswer {
+    const said = this.within(answer)
+    this.submit(call, said, (why) => {
+      if (why._tag === "RequestRefused") {
+        // Anything else says that the call is over.
+        if (why.code === "invalid_params") this.replace(call, why.detail)
+      } else if (why._tag === "RequestInvalid") this.replace(call, why.detail)
+      else this.unsent(call, why)
+    })
+    return said
+  }
+
+  private replace(call: ToolCall, detail: string): void {
+    this.submit(call, error(`The tool's answer cannot be sent: ${detail}`), (why) => this.unsent(call, why))
+  }
+
+  private within(answer: ToolAnswer): ToolAnswer {
+    const { structured, text } = answer
+    // A UTF-16 unit is at most three bytes.
+    if ((text.length + (structured?.length ?? 0)) * 3 <= this.resultBytes) return answer
+    const bytes = Json.byteLength(text) + (structured === undefined ? 0 : Json.byteLength(structured))
+    return bytes <= this.resultBytes
+      ? answer
+      : error(`The tool's answer has ${bytes} bytes, at most ${this.resultBytes} are allowed.`)
+  }
+
+  private submit(call: ToolCall, answer: ToolAnswer, failed: (why: RequestError) => void): void {
+    const { status, structured, text } = answer
+    const params = {
+      instance_id: (this.connection.instanceId ?? "") as Ids.InstanceId,
+      session_id: call.sessionId,
+      run_id: call.runId,
+      call_id: call.callId,
+      task_id: call.taskId,
+      subagent_id: call.subagentId,
+      status,
+      text
+    }
+    this.connection.send(
+      "client.tool.result",
+      structured === undefined ? params : { ...params, structured: structured satisfies JsonText },
+      1 + reserved,
+      (outcome) => Result.isFailure(outcome) && failed(outcome.failure)
+    )
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Edge: a server as a child process of this one.
+ *
+ * Rule: when the scope closes the child is gone, within a bound, whatever it does: its stdin ends first, then SIGTERM,
+ * then SIGKILL. Its stderr is always read, so that it can never block on it.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { type ChildProcess, spawn } from "node:child_process"
+import { ServerSpawnFailed } from "./ClientError.ts"
+import type { Receiver, Transport, TransportEnd, TransportSource } from "./Transport.ts"
+
+/** What to start. */
+export interface SpawnOptions {
+  /** The default is `errand`, looked up on the path. */
+  readonly command?: string
+  /** The default is `serve --stdio`. */
+  readonly args?: ReadonlyArray<string>
+  /** Added to this process's environment; undefined removes a name. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly cwd?: string
+  /** Milliseconds for a graceful end after stdin has ended; the default is 3000, above the server's own bound (CLS-3). */
+  readonly closeMs?: number
+}
+
+const tailBytes = 8192
+const termMs = 1000
+/** How long output is still awaited after the process ended, when something it left behind holds its pipes open. */
+const drainMs = 250
+
+interface Child {
+  readonly transport: Transport
+  readonly close: Effect.Effect<void>
+}
+
+/** Starts the command and speaks with it over its stdin and stdout. */
+export const spawned = (options: SpawnOptions = {}): TransportSource =>
+  Effect.acquireRelease(open(options), ({ close }) => close).pipe(Effect.map(({ transport }) => transport))
+
+const open = (options: SpawnOptions): Effect.Effect<Child, ServerSpawnFailed, Scope.Scope> =>
+  Effect.callback((resume) => {
+    const command = options.command ?? "errand"
+    const failed = (error: Error) =>
+      resume(Effect.fail(
+        new ServerSpawnFailed({ command, reason: error.message, code: null, signal: null, stderrTail: "" })
+      ))
+    let child: ChildProcess
+    try {
+      child = spawn(command, options.args ?? ["serve", "--stdio"], {
+        stdio: ["pipe", "pipe", "pipe"],
+        env: { ...process.env, ...options.env },
+        ...(options.cwd === undefined ? {} : { cwd: options.cwd })
+      })
+    } catch (error) {
+      return failed(error instanceof Error ? error : new Error(String(error)))
+    }
+    child.once("error", failed)
+    child.once("spawn", () => {
+      child.off("error", failed)
+      resume(Effect.succeed(attach(command, child, options.closeMs ?? 3000)))
+    })
+  })
+
+const attach = (command: string, child: ChildProcess, closeMs: number): Child => {
+  const stdin = child.stdin!
+  const stdout = child.stdout!
+  const stderr = child.stderr!
+  let tail = Buffer.alloc(0)
+  let receiver: Receiver | undefined
+  let end: TransportEnd | undefined
+  let told = false
+  const waiters = new Set<() => void>()
+
+  // A write to a server that has just ended fails with EPIPE; that it ended is told by its exit.
+  stdin.on("error", () => {})
+  stdout.on("error", () => {})
+  stderr.on("error", () => {})
+  child.on("error", () => {})
+  stderr.on("data", (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk])
+    if (tail.length > tailBytes) tail = tail.subarray(tail.length - tailBytes)
+  })
+
+  const tell = () => {
+    if (told || end === undefined || receiver === undefined) return
+    told = true
+    receiver.ended({ ...end, stderrTail: tail.toString("utf8") })
+  }
+  // Frames may still lie in the pipe when the process has ended: the end is told when the pipes have ended too.
+  child.on("exit", (code, signal) => {
+    end = { code, signal, stderrTail: "" }
+    for (const waiter of waiters) waiter()
+    if (receiver !== undefined) setTimeout(tell, drainMs)
+  })
+  child.on("close", tell)
+  // A server that closed its output without ending is of no use any more.
+  stdout.on("end", () => {
+    if (end === undefined) setTimeout(() => end === undefined && child.kill("SIGTERM"), closeMs).unref()
+  })
+
+  const exited = (ms: number): Effect.Effect<boolean> =>
+    Effect.callback<boolean>((resume) => {
+      if (end !== undefined) return resume(Effect.succeed(true))
+      const timer = setTimeout(() => done(false), ms)
+      const waiter = () => done(true)
+      const done = (value: boolean) => {
+        clearTimeout(timer)
+        waiters.delete(waiter)
+        resume(Effect.succeed(value))
+      }
+      waiters.add(waiter)
+    })
+  const close = Effect.gen(function*() {
+    stdin.end()
+    if (yield* exited(closeMs)) return
+    child.kill("SIGTERM")
+    if (yield* exited(termMs)) return
+    child.kill("SIGKILL")
+    yield* exited(termMs)
+  }).pipe(Effect.ensuring(Effect.sync(() => {
+    for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
+  })))
+
+  const transport: Transport = {
+    label: command,
+    write: (text) => {
+      if (end === undefined && !stdin.destroyed) stdin.write(text)
+    },
+    start: (given) => {
+      receiver = given
+      stdout.on("data", given.received)
+      if (end !== undefined) setTimeout(tell, drainMs)
+    }
+  }
+  return { transport, close }
+}

@@ -1,0 +1,199 @@
+/**
+ * Tools declared once: from schemas come the descriptor, the types of the handler, and both codecs.
+ *
+ * Rule: what a declaration says is checked where it stands. `make`, `raw` and `toolkit` throw `ToolDeclarationInvalid`,
+ * which names the tool and the path, so that no server is ever started with tools that it would refuse.
+ */
+import { ClientTool, type Ids, InputSchema, Json, type JsonText, Limits, Registry } from "@errand/protocol"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { ToolDeclarationInvalid } from "./ClientError.ts"
+import { derive, type JsonSchema } from "./ParameterSchema.ts"
+import { error, type ToolAnswer } from "./ToolAnswer.ts"
+import {
+  type Arguments,
+  argumentsReader,
+  type Codec,
+  failure,
+  failureWriter,
+  readPlain,
+  successWriter
+} from "./ToolCodec.ts"
+
+/** One call of a tool, as the server published it (CAL-1). */
+export interface ToolCall {
+  readonly name: string
+  readonly sessionId: Ids.SessionId
+  readonly runId: Ids.RunId
+  readonly callId: Ids.CallId
+  /** The task that a delegated call belongs to, null for the root's own (CAL-2). */
+  readonly taskId: Ids.TaskId | null
+  readonly subagentId: Ids.SubagentId | null
+  /** Milliseconds that the server waits, counted from when it published the call (CAL-6). */
+  readonly timeoutMs: number
+  /** The arguments as they came, every digit kept (FRM-12). */
+  readonly argumentsText: JsonText
+}
+
+/** What a handler without a success schema may return: a string is the text, nothing is an empty text. */
+export type ToolValue = string | void | ToolAnswer | PlainJson
+
+/** JSON as plain data; numbers beyond a double go in as `Json.JsonNumber`. */
+export type PlainJson =
+  | null
+  | boolean
+  | number
+  | string
+  | Json.JsonNumber
+  | ReadonlyArray<PlainJson>
+  | { readonly [key: string]: PlainJson }
+
+/** How a handler without a failure schema may fail: only the message goes to the model. */
+export type PlainFailure = string | { readonly message: string } | ToolAnswer
+
+/** A declared tool that has its handler; `answer` never fails. */
+export interface ToolHandler<out R = never> {
+  readonly declaration: ClientTool.ClientTool
+  readonly answer: (call: ToolCall) => Effect.Effect<ToolAnswer, never, R>
+}
+
+/** A declared tool that still wants its handler. */
+export interface Tool<out Args, in Success, in Failure> {
+  readonly declaration: ClientTool.ClientTool
+  /** Says what to do for a call; interrupted when the server cancels the call or is lost (CLI-2). */
+  readonly handle: <R = never>(
+    handler: (args: Args, call: ToolCall) => Effect.Effect<Success, Failure, R>
+  ) => ToolHandler<R>
+}
+
+/** Tools with handlers, their names unique and all bounds of a registry kept (CLT-3). */
+export interface Toolkit<out R = never> {
+  readonly handlers: ReadonlyMap<string, ToolHandler<R>>
+  /** The array `client_tools` as compact text. */
+  readonly descriptors: JsonText
+}
+
+interface Described {
+  readonly description: string
+  /** Milliseconds until the server gives up a call: 1,000 to 300,000, 30,000 by default (section 8). */
+  readonly timeoutMs?: number
+}
+
+type TypeOf<S extends Codec, Absent> = [S] extends [never] ? Absent : S["Type"] | ToolAnswer
+
+/**
+ * Declares a tool from schemas. `lookup` and `client__lookup` both become `client__lookup` on the wire.
+ *
+ * Without `parameters` the tool takes none. An encoded success that is a string is the answer's text, any other is its
+ * structured value. A failure answers `error` with its encoded fields as structured value.
+ */
+export const make = <P extends Codec = typeof NoParameters, S extends Codec = never, F extends Codec = never>(
+  name: string,
+  options: Described & { readonly parameters?: P; readonly success?: S; readonly failure?: F }
+): Tool<P["Type"], TypeOf<S, ToolValue>, TypeOf<F, PlainFailure>> => {
+  const parameters: Codec = options.parameters ?? NoParameters
+  const derived = derive(parameters)
+  const full = fullName(name)
+  if (derived._tag === "Refused") {
+    throw new ToolDeclarationInvalid({ tool: full, path: derived.path, detail: derived.detail })
+  }
+  return declared(
+    declare(full, options, derived.schema),
+    argumentsReader(parameters),
+    successWriter(options.success),
+    failureWriter(options.failure)
+  )
+}
+
+const NoParameters = Schema.Struct({})
+
+/**
+ * Declares a tool from a JSON Schema, as plain data or as text. Its handler gets the arguments as JSON text, lossless and
+ * not checked against the schema, and answers what it likes; `ToolAnswer.structuredText` keeps every digit.
+ */
+export const raw = (
+  name: string,
+  options: Described & { readonly parameters: JsonSchema | JsonText }
+): Tool<JsonText, ToolValue, PlainFailure> =>
+  declared(
+    declare(fullName(name), options, options.parameters),
+    (value): Arguments<JsonText> => ({ _tag: "Arguments", value }),
+    successWriter(undefined),
+    failureWriter(undefined)
+  )
+
+/** Like `raw`, but the handler gets plain data; arguments with numbers that a double cannot hold are answered `error`. */
+export const plain = (
+  name: string,
+  options: Described & { readonly parameters: JsonSchema | JsonText }
+): Tool<unknown, ToolValue, PlainFailure> =>
+  declared(
+    declare(fullName(name), options, options.parameters),
+    readPlain,
+    successWriter(undefined),
+    failureWriter(undefined)
+  )
+
+/** Puts tools together. */
+export const toolkit = <R = never>(tools: ReadonlyArray<ToolHandler<R>>): Toolkit<R> => {
+  const descriptors = `[${tools.map((tool) => ClientTool.effective(tool.declaration)).join(",")}]` as JsonText
+  const registry = Registry.decode(descriptors)
+  if (Result.isFailure(registry)) {
+    const index = /^client_tools\[(\d+)\]/.exec(registry.failure.message)?.[1]
+    throw new ToolDeclarationInvalid({
+      tool: index === undefined ? "" : tools[Number(index)]!.declaration.name,
+      path: "toolkit",
+      detail: registry.failure.message
+    })
+  }
+  return { descriptors, handlers: new Map(tools.map((tool) => [tool.declaration.name, tool])) }
+}
+
+const prefix = "client__"
+
+const fullName = (name: string): string => name.startsWith(prefix) ? name : prefix + name
+
+const declare = (name: string, described: Described, schema: JsonSchema | JsonText): ClientTool.ClientTool => {
+  const refuse = (path: string, detail: string): never => {
+    throw new ToolDeclarationInvalid({ tool: name, path, detail })
+  }
+  const read: Result.Result<Json.JsonNode, Json.JsonFault> = typeof schema === "string"
+    ? Json.read(schema)
+    : Json.fromPlain(schema)
+  if (Result.isFailure(read)) return refuse(`parameters.${read.failure.path}`, read.failure.message)
+  const fault = InputSchema.faults(read.success, "parameters")[0]
+  if (fault !== undefined) return refuse(fault.path, fault.problem)
+  const { timeoutMs } = described
+  const timeout = timeoutMs === undefined ? [] : [["timeout_ms", new Json.JsonNumber(String(timeoutMs))] as const]
+  const node = new Map<string, Json.JsonNode>([
+    ["name", name],
+    ["description", described.description],
+    ["input_schema", read.success],
+    ...timeout
+  ])
+  const decoded = ClientTool.decode(node, "declaration", Limits.defaults.clientTools)
+  return Result.isSuccess(decoded) ? decoded.success : refuse("declaration", decoded.failure.message)
+}
+
+const declared = <Args, Success, Failure>(
+  declaration: ClientTool.ClientTool,
+  read: (argumentsText: JsonText) => Arguments<Args>,
+  succeeded: (value: unknown) => ToolAnswer,
+  failed: ReturnType<typeof failureWriter>
+): Tool<Args, Success, Failure> => ({
+  declaration,
+  handle: (handler) => {
+    const settle = { onSuccess: succeeded, onFailure: failed }
+    return {
+      declaration,
+      answer: (call) =>
+        Effect.suspend(() => {
+          const args = read(call.argumentsText)
+          return args._tag === "Arguments"
+            ? Effect.matchCause(Effect.suspend(() => handler(args.value, call)), settle)
+            : Effect.succeed(error(`The arguments do not fit: ${args.detail}`))
+        }).pipe(Effect.catchDefect((defect) => Effect.succeed(failure(defect))))
+    }
+  }
+})

@@ -1,0 +1,138 @@
+/**
+ * Arguments into typed values, and what a handler did into an answer.
+ *
+ * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
+ * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
+ */
+import { Json, type JsonText } from "@errand/protocol"
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type * as SchemaIssue from "effect/SchemaIssue"
+import { makeFormatterStandardSchemaV1 } from "effect/SchemaIssue"
+import { fromValue, structured, text, ToolAnswer } from "./ToolAnswer.ts"
+
+/** A schema that needs no services. */
+export type Codec = Schema.ConstraintCodec<unknown, unknown>
+
+/** The arguments as the handler takes them, or what is wrong and where. */
+export type Arguments<A> =
+  | { readonly _tag: "Arguments"; readonly value: A }
+  | { readonly _tag: "Mismatch"; readonly detail: string }
+
+/** Only these may hold a number that a double cannot; everything else skips the slow look. */
+const maybeInexact = /[\d.]{16}|\d[eE][-+]?\d{3}/
+
+/** Arguments as plain JSON data, exact or not at all. */
+export const readPlain = (argumentsText: JsonText): Arguments<unknown> => {
+  if (maybeInexact.test(argumentsText)) {
+    const node = Json.read(argumentsText)
+    const path = Result.isSuccess(node) ? inexact(node.success, "") : ""
+    if (path !== undefined) {
+      return {
+        _tag: "Mismatch",
+        detail: `${path.replace(/^\./, "")}: the number has more digits than can be kept exactly`
+      }
+    }
+  }
+  // The text has been checked by the protocol's own reader; this one is only faster.
+  return { _tag: "Arguments", value: JSON.parse(argumentsText) }
+}
+
+/** A reader for the arguments of one tool; excess keys are refused, as its schema says. */
+export const argumentsReader = <S extends Codec>(schema: S): (argumentsText: JsonText) => Arguments<S["Type"]> => {
+  const decode = Schema.decodeUnknownExit(Schema.toCodecJson(schema), { onExcessProperty: "error" })
+  return (argumentsText) => {
+    const plain = readPlain(argumentsText)
+    if (plain._tag === "Mismatch") return plain
+    const exit = decode(plain.value)
+    return Exit.isSuccess(exit)
+      ? { _tag: "Arguments", value: exit.value }
+      : { _tag: "Mismatch", detail: faultOf(exit.cause) }
+  }
+}
+
+/** Turns what a handler returned into an answer; without a schema the value itself says what it is. */
+export const successWriter = (schema: Codec | undefined): (value: unknown) => ToolAnswer => {
+  if (schema === undefined) return fromValue
+  const encode = Schema.encodeUnknownExit(Schema.toCodecJson(schema))
+  return (value) => {
+    if (value instanceof ToolAnswer) return value
+    const exit = encode(value)
+    if (Exit.isFailure(exit)) {
+      return new ToolAnswer("error", `The tool's own answer does not fit its schema: ${faultOf(exit.cause)}`, undefined)
+    }
+    // The schema accepted nothing as an answer, so nothing is what is said, not null.
+    if (value === undefined) return text("")
+    return typeof exit.value === "string" ? text(exit.value) : structured(exit.value)
+  }
+}
+
+/** Turns the failure of a handler into an answer: a typed one with its fields, any other as a plain message. */
+export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<unknown>) => ToolAnswer => {
+  const encode = schema === undefined ? undefined : Schema.encodeUnknownExit(Schema.toCodecJson(schema))
+  return (cause) => {
+    const failed = cause.reasons.find(Cause.isFailReason)
+    if (failed === undefined) {
+      return failure(cause.reasons.find(Cause.isDieReason)?.defect ?? "The tool was interrupted.")
+    }
+    if (failed.error instanceof ToolAnswer) return new ToolAnswer("error", failed.error.text, failed.error.structured)
+    const exit = encode?.(failed.error)
+    if (exit === undefined || Exit.isFailure(exit) || typeof exit.value === "string") return failure(failed.error)
+    const answer = structured(exit.value, messageOf(failed.error))
+    return new ToolAnswer("error", answer.text, answer.structured)
+  }
+}
+
+/** The answer for whatever was thrown; says the message and nothing of the stack. */
+export const failure = (thrown: unknown): ToolAnswer => new ToolAnswer("error", messageOf(thrown), undefined)
+
+const messageOf = (thrown: unknown): string => {
+  const message = typeof thrown === "string" ? thrown : (thrown as { readonly message?: unknown } | null)?.message
+  if (typeof message !== "string" || message.trim() === "") return "The tool failed."
+  // Messages of child processes and wrapped errors often hold a whole stack.
+  return message.split(/\n\s+at /, 1)[0]!.slice(0, messageCharacters)
+}
+
+const messageCharacters = 2000
+
+const format = makeFormatterStandardSchemaV1()
+
+const faultOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
+  const error = Cause.squash(cause)
+  return Schema.isSchemaError(error) ? issues(error.issue) : messageOf(error)
+}
+
+const issues = (issue: SchemaIssue.Issue): string =>
+  format(issue).issues.map(({ message, path }) => {
+    const where = (path ?? []).map((part) => step(typeof part === "object" ? part.key : part)).join("").replace(
+      /^\./,
+      ""
+    )
+    return where === "" ? message : `${where}: ${message}`
+  }).join("; ").slice(0, messageCharacters)
+
+const step = (key: PropertyKey): string => typeof key === "number" ? `[${key}]` : `.${String(key)}`
+
+const inexact = (node: Json.JsonNode, path: string): string | undefined => {
+  if (node instanceof Json.JsonNumber) return sameNumber(node.text) ? undefined : path
+  if (node === null || typeof node !== "object") return undefined
+  for (const [key, inner] of node.entries()) {
+    const found = inexact(inner, path + step(key))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Whether the digits of a number survive being a double. */
+const sameNumber = (digits: string): boolean => significant(digits) === significant(String(Number(digits)))
+
+/** A number's digits without leading and trailing zeros, and the power of ten of its last digit. */
+const significant = (text: string): string => {
+  const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
+  const all = (whole + fraction).replace(/^0+/, "")
+  let end = all.length
+  while (end > 0 && all[end - 1] === "0") end--
+  return end === 0 ? "0" : `${all.slice(0, end)}e${Number(exponent) - fraction.length + all.length - end}`
+}
