@@ -1,0 +1,158 @@
+/**
+ * A session that this process holds: its histories over whatever keeps them (SES-8, SES-9).
+ *
+ * Rule: what storage has not taken is nowhere; messages, entries and revision change only after the commit.
+ */
+import type { History, Record, StorageFailed } from "@errand/runtime"
+import { StorageFailed as StorageRefused } from "@errand/runtime"
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as SessionFold from "./SessionFold.ts"
+
+/** No session has this id. */
+export class SessionNotFound extends Data.TaggedError("SessionNotFound")<{ readonly sessionId: string }> {}
+
+/** A live process, perhaps this one, holds the session (SES-2). */
+export class SessionLocked extends Data.TaggedError("SessionLocked")<{ readonly sessionId: string }> {}
+
+/** An attached session; until it is closed nobody else can open it (SES-2). */
+export interface OpenSession {
+  readonly sessionId: string
+  /** The root agent's conversation. */
+  readonly history: History
+  /** How many presentation entries the session has. */
+  readonly entries: () => number
+  /**
+   * The conversation of a delegated agent, with what it held before if the task is resumed. What is appended through it
+   * is recorded as the task's. It is kept until the root's run ends, and read again from storage after that.
+   */
+  readonly taskHistory: (taskId: string, subagentId: string) => Effect.Effect<History, StorageFailed>
+  /** Stores what waits and gives the session free; appends fail from then on. */
+  readonly close: Effect.Effect<void>
+}
+
+/** What was found of a session when it was opened. */
+export interface Found {
+  readonly ledger: SessionFold.Ledger
+  readonly root: SessionFold.Conversation
+  readonly tasks: Set<string>
+}
+
+/** What keeps a session. */
+export interface Keeper {
+  /** Stores a step wholly, or not at all; null when it is on stable storage. */
+  readonly commit: (step: SessionFold.Step) => StorageFailed | null
+  /** Whether appends of one turn of the event loop share a commit: worth it where a commit costs. */
+  readonly grouped: boolean
+  readonly recordsOf: (taskId: string) => Effect.Effect<ReadonlyArray<Record>, StorageFailed>
+  readonly release: Effect.Effect<void>
+}
+
+/** ISO 8601 UTC with milliseconds (SES-4). */
+export const timestamp = (millis: number): string => new Date(millis).toISOString()
+
+/** What the rows of a session make of it. */
+export const find = (rows: ReadonlyArray<SessionFold.Row>, entries: number): Found => {
+  const root = new SessionFold.Conversation()
+  const tasks = new Set<string>()
+  for (const { record } of rows) {
+    if (record.taskId === null) root.take(record)
+    else tasks.add(record.taskId)
+  }
+  return { ledger: SessionFold.replay(rows, entries), root, tasks }
+}
+
+/** Opens a session over its keeper; open calls and runs that a crash left are closed durably first (SES-10). */
+export const make = (
+  sessionId: string,
+  found: Found,
+  keeper: Keeper,
+  newId: () => string
+): Effect.Effect<OpenSession, StorageFailed> => {
+  const { root, tasks } = found
+  const conversations = new Map<string | null, SessionFold.Conversation>([[null, root]])
+  let { ledger } = found
+  let closed = false
+
+  const store = (batches: ReadonlyArray<SessionFold.Batch>): StorageFailed | null => {
+    if (closed) return new StorageRefused({ message: `session ${sessionId} is closed` })
+    const step = SessionFold.step(ledger, batches, newId)
+    if (step.rows.length === 0) return null
+    const refused = keeper.commit(step)
+    if (refused !== null) return refused
+    ledger = step.ledger
+    for (const { record } of step.rows) {
+      conversations.get(record.taskId)?.take(record)
+      if (record.taskId !== null) tasks.add(record.taskId)
+      else if (record.kind === "run") {
+        conversations.clear()
+        conversations.set(null, root)
+      }
+    }
+    return null
+  }
+
+  let waiting: Array<SessionFold.Batch & { readonly resume: (exit: Effect.Effect<void, StorageFailed>) => void }> = []
+  const flush = () => {
+    const group = waiting
+    waiting = []
+    if (group.length === 0) return
+    const refused = store(group)
+    const exit = refused === null ? Effect.void : Effect.fail(refused)
+    for (const { resume } of group) resume(exit)
+  }
+
+  const append = (records: ReadonlyArray<Record>): Effect.Effect<void, StorageFailed> =>
+    Effect.uninterruptible(Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const batch = { at: timestamp(now), records }
+      if (keeper.grouped) {
+        return Effect.callback<void, StorageFailed>((resume) => {
+          if (waiting.push({ ...batch, resume }) === 1) queueMicrotask(flush)
+        })
+      }
+      const refused = store([batch])
+      return refused === null ? Effect.void : Effect.fail(refused)
+    }))
+
+  const historyOf = (conversation: SessionFold.Conversation, append: History["append"]): History => ({
+    sessionId,
+    messages: conversation.messages,
+    callIds: conversation.callIds,
+    revision: () => String(ledger.seq),
+    append
+  })
+
+  const conversationOf = (taskId: string): Effect.Effect<SessionFold.Conversation, StorageFailed> => {
+    const live = conversations.get(taskId)
+    if (live !== undefined) return Effect.succeed(live)
+    const records = tasks.has(taskId) ? keeper.recordsOf(taskId) : Effect.succeed([])
+    return Effect.map(records, (records) => {
+      const conversation = new SessionFold.Conversation()
+      for (const record of records) conversation.take(record)
+      conversations.set(taskId, conversation)
+      return conversation
+    })
+  }
+
+  const session: OpenSession = {
+    sessionId,
+    history: historyOf(root, append),
+    entries: () => ledger.entries,
+    taskHistory: (taskId, subagentId) =>
+      Effect.map(
+        conversationOf(taskId),
+        (conversation) =>
+          historyOf(conversation, (records) => append(records.map((record) => ({ ...record, taskId, subagentId }))))
+      ),
+    close: Effect.suspend(() => {
+      if (closed) return Effect.void
+      flush()
+      closed = true
+      return keeper.release
+    })
+  }
+  const repairs = SessionFold.repair(ledger)
+  if (repairs.length === 0) return Effect.succeed(session)
+  return append(repairs).pipe(Effect.as(session), Effect.tapError(() => session.close))
+}

@@ -1,0 +1,248 @@
+/**
+ * What records make of a session: rows to store, entries to show, messages for the model (SES-6, SES-8, SES-10, SES-11).
+ *
+ * Rule: the fold is pure and total. Every call of the stored history has at most one result, and a record that opens
+ * the next step first closes the calls before it that have none, with outcome `unknown`. So repairing a crashed session
+ * is no more than ending its open runs, and doing it again changes nothing.
+ *
+ * The state before a batch is never changed by `step`: a batch that storage refuses leaves no trace.
+ */
+import type { JsonText } from "@errand/protocol"
+import type { Message, ModelToolCall, Owner, Record, ToolResult } from "@errand/runtime"
+import { Redaction } from "@errand/runtime"
+import * as SessionEntry from "./SessionEntry.ts"
+
+/** A record as it is stored; `seq` counts records from 1, `at` is ISO 8601 UTC with milliseconds. */
+export interface Row {
+  readonly seq: number
+  readonly at: string
+  readonly record: Record
+}
+
+type Result = Record & { readonly kind: "result" }
+
+/** The calls of an assistant message while some of them have no result; `ends` is by index. */
+interface OpenCalls {
+  readonly owner: Owner
+  readonly messageId: string
+  readonly at: string
+  readonly calls: ReadonlyArray<ModelToolCall>
+  readonly ends: ReadonlyArray<SessionEntry.ToolActivity | null>
+  readonly missing: number
+}
+
+/** What must be known of a session to append to it; small, whatever its length. */
+export interface Ledger {
+  /** Number of the last record; 0 for none. */
+  readonly seq: number
+  /** How many entries there are; also the number of the last one. */
+  readonly entries: number
+  readonly titled: boolean
+  /** Open calls by conversation: the task's id, null for the root. */
+  readonly open: ReadonlyMap<string | null, OpenCalls>
+  /** Runs that have records but no end. */
+  readonly runs: ReadonlySet<string>
+}
+
+/** The ledger of a session without records. */
+export const empty: Ledger = { seq: 0, entries: 0, titled: false, open: new Map(), runs: new Set() }
+
+/** What a batch of records comes to. `title` is set when the batch holds the first prompt of the root (SES-4). */
+export interface Step {
+  readonly ledger: Ledger
+  readonly rows: ReadonlyArray<Row>
+  readonly entries: ReadonlyArray<SessionEntry.StoredEntry>
+  readonly title: string | null
+}
+
+/** Records that were appended together, and when. */
+export interface Batch {
+  readonly at: string
+  readonly records: ReadonlyArray<Record>
+}
+
+/** Characters of a title (SES-4). */
+const TITLE_CHARACTERS = 80
+
+/** What the model reads of a call that a crash cut off (SES-10). */
+export const interruptedResult = JSON.stringify({
+  error: {
+    code: "interrupted",
+    message: "The call was interrupted before its result was recorded. It may have executed: do not repeat it blindly."
+  }
+}) as JsonText
+
+/** Appends batches in order. A result of a call that is not open is left out: the first result stands (CAL-7). */
+export const step = (ledger: Ledger, batches: ReadonlyArray<Batch>, newId: () => string): Step => {
+  const draft = new Draft(ledger, newId)
+  for (const batch of batches) for (const record of batch.records) draft.append(record, batch.at)
+  return { ledger: draft.ledger(draft.entries), rows: draft.rows, entries: draft.shown, title: draft.title }
+}
+
+/** The ledger of what is stored already; `entries` is the number that storage holds. */
+export const replay = (rows: Iterable<Row>, entries: number): Ledger => {
+  const draft = new Draft(empty, () => "")
+  for (const row of rows) draft.note(row.record, row.at)
+  return draft.ledger(entries)
+}
+
+/** The records that close what a crash left open: a failed end for each run without one (SES-10). */
+export const repair = (ledger: Ledger): ReadonlyArray<Record> =>
+  [...ledger.runs].map((runId): Record => ({
+    kind: "run",
+    runId,
+    taskId: null,
+    subagentId: null,
+    status: "failed",
+    error: { code: "interrupted", message: "The run was interrupted: the server ended before the run did." }
+  }))
+
+class Draft {
+  seq: number
+  entries: number
+  titled: boolean
+  readonly open: Map<string | null, OpenCalls>
+  readonly runs: Set<string>
+  readonly rows: Array<Row> = []
+  readonly shown: Array<SessionEntry.StoredEntry> = []
+  title: string | null = null
+
+  private readonly newId: () => string
+
+  constructor(ledger: Ledger, newId: () => string) {
+    this.newId = newId
+    this.seq = ledger.seq
+    this.entries = ledger.entries
+    this.titled = ledger.titled
+    this.open = new Map(ledger.open)
+    this.runs = new Set(ledger.runs)
+  }
+
+  ledger(entries: number): Ledger {
+    return { seq: this.seq, entries, titled: this.titled, open: this.open, runs: this.runs }
+  }
+
+  append(record: Record, at: string): void {
+    if (record.kind === "result") {
+      if (this.isOpen(record)) this.keep(record, at)
+      return
+    }
+    if (record.kind === "run" && record.taskId === null) {
+      for (const calls of this.open.values()) if (calls.owner.runId === record.runId) this.close(calls, at)
+    }
+    const before = this.open.get(record.taskId)
+    if (before !== undefined) this.close(before, at)
+    if (record.kind === "user" && record.taskId === null && !this.titled) {
+      this.title = Redaction.protectMessage(record.text, TITLE_CHARACTERS)
+    }
+    this.keep(record, at)
+  }
+
+  /** Takes a record into the state without making anything of it; tells the calls that it completed. */
+  note(record: Record, at: string): OpenCalls | null {
+    this.seq++
+    if (record.kind === "run" && record.taskId === null) {
+      this.runs.delete(record.runId)
+      return null
+    }
+    this.runs.add(record.runId)
+    if (record.kind === "user" && record.taskId === null) this.titled = true
+    if (record.kind === "assistant" && record.toolCalls.length > 0) {
+      const { messageId, runId, subagentId, taskId, toolCalls } = record
+      this.open.set(taskId, {
+        owner: { runId, taskId, subagentId },
+        messageId,
+        at,
+        calls: toolCalls,
+        ends: Array.from(toolCalls, () => null),
+        missing: toolCalls.length
+      })
+    }
+    if (record.kind !== "result") return null
+    const calls = this.open.get(record.taskId)
+    if (calls === undefined) return null
+    const after = {
+      ...calls,
+      ends: calls.ends.with(record.index, {
+        activityId: record.activityId,
+        subagentId: record.subagentId,
+        name: record.name,
+        status: record.outcome,
+        startedAt: calls.at,
+        endedAt: at
+      }),
+      missing: calls.missing - 1
+    }
+    if (after.missing > 0) this.open.set(record.taskId, after)
+    else this.open.delete(record.taskId)
+    return after.missing > 0 ? null : after
+  }
+
+  private isOpen(record: Result): boolean {
+    const calls = this.open.get(record.taskId)
+    return calls !== undefined && calls.messageId === record.messageId && calls.ends[record.index] === null
+  }
+
+  private keep(record: Record, at: string): void {
+    const completed = this.note(record, at)
+    this.rows.push({ seq: this.seq, at, record })
+    if (record.kind === "user" || record.kind === "assistant") this.show(SessionEntry.ofText(record, at))
+    if (record.kind === "run") this.show([SessionEntry.ofRun(record, at)])
+    if (completed !== null) this.show(completed.ends.map((tool) => SessionEntry.ofTool(completed.owner, tool!)))
+  }
+
+  private show(entries: ReadonlyArray<SessionEntry.StoredEntry>): void {
+    for (const entry of entries) this.shown.push(entry)
+    this.entries += entries.length
+  }
+
+  private close({ calls, ends, messageId, owner }: OpenCalls, at: string): void {
+    for (const [index, call] of calls.entries()) {
+      if (ends[index] !== null) continue
+      this.keep({
+        kind: "result",
+        ...owner,
+        messageId,
+        index,
+        activityId: this.newId(),
+        id: call.id,
+        name: call.name,
+        outcome: "unknown",
+        content: interruptedResult
+      }, at)
+    }
+  }
+}
+
+/**
+ * The messages of one agent, growing at the end as its records come: results wait until all of their message are in,
+ * and then follow it in call order as one `tool` message (SES-11).
+ */
+export class Conversation {
+  readonly messages: Array<Message> = []
+  readonly callIds = new Set<string>()
+  private results: Array<ToolResult> = []
+  private missing = 0
+
+  take(record: Record): void {
+    switch (record.kind) {
+      case "user":
+        this.messages.push({ role: "user", text: record.text })
+        return
+      case "assistant": {
+        const { provider, text, toolCalls } = record
+        this.messages.push({ role: "assistant", text, toolCalls, ...(provider === undefined ? {} : { provider }) })
+        for (const call of toolCalls) this.callIds.add(call.id)
+        this.results = []
+        this.missing = toolCalls.length
+        return
+      }
+      case "result": {
+        const { content, id, index, name, outcome } = record
+        this.results[index] = { id, name, outcome, content }
+        this.missing--
+        if (this.missing === 0) this.messages.push({ role: "tool", results: this.results })
+      }
+    }
+  }
+}
