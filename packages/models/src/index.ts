@@ -1,4 +1,8 @@
+export * as ContextOverflow from "./ContextOverflow.ts"
 export * as DemoScript from "./DemoScript.ts"
+export * as EffectLanguageModel from "./EffectLanguageModel.ts"
+export * as EffectPrompt from "./EffectPrompt.ts"
+export * as ParsedJson from "./ParsedJson.ts"
 export * as Retry from "./Retry.ts"
 export * as Script from "./Script.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"

@@ -1,0 +1,158 @@
+/**
+ * Any `LanguageModel` of `effect/ai` behind the port `ModelTurn` (MDL-1).
+ *
+ * Rule: the model is asked for one turn and its calls are handed on undecided. There arguments arrive parsed, so what
+ * may have been rounded is refused: such a call gets a JSON string that tells why as its arguments, which no tool takes.
+ */
+import { Json } from "@errand/protocol"
+import type { ModelEvent, ModelRequest, OfferedTool } from "@errand/runtime"
+import { ModelFailed, ModelTurn } from "@errand/runtime"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import * as ContextOverflow from "./ContextOverflow.ts"
+import * as EffectPrompt from "./EffectPrompt.ts"
+import * as ParsedJson from "./ParsedJson.ts"
+
+/**
+ * `ModelTurn` by the `LanguageModel` of the context; `provider` and `name` are what `status` and history call it.
+ *
+ * A request fails with `model_failed` or `context_overflow`, `retryable` where the failure is transient (MDL-3). An
+ * answer that ends without a finish part fails too, since part of it may be missing.
+ */
+export const layer = (
+  options: { readonly provider: string; readonly name: string }
+): Layer.Layer<ModelTurn, never, LanguageModel.LanguageModel> =>
+  Layer.effect(
+    ModelTurn,
+    Effect.map(LanguageModel.LanguageModel, (model) => ({
+      provider: options.provider,
+      name: options.name,
+      turn: (request) =>
+        Stream.suspend(() => {
+          const toolkit = offer(request.tools)
+          if (Result.isFailure(toolkit)) return Stream.fail(toolkit.failure)
+          return read(options.provider, ask(request, options.provider, toolkit.success))
+        }).pipe(Stream.provideService(LanguageModel.LanguageModel, model))
+    }))
+  )
+
+const ask = (request: ModelRequest, provider: string, toolkit: Result.Result.Success<ReturnType<typeof offer>>) =>
+  LanguageModel.streamText({
+    prompt: EffectPrompt.make(provider, request),
+    toolkit,
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred"
+  })
+
+/** The tools with their schemas unchanged (SCH-5): a number that would change on the way is a failure. */
+const offer = (tools: ReadonlyArray<OfferedTool>) => {
+  const offered = []
+  for (const { description, inputSchema, name } of tools) {
+    const schema = ParsedJson.fromText(inputSchema)
+    if (!schema.exact) {
+      const message = `the input schema of ${name} holds a number that cannot be sent to this model unchanged`
+      return Result.fail(new ModelFailed({ code: "model_failed", message }))
+    }
+    offered.push(Tool.dynamic(name, { description, parameters: schema.value as Record<string, unknown> }))
+  }
+  return Result.succeed(Toolkit.make(...offered))
+}
+
+type Part = Stream.Success<ReturnType<typeof ask>>
+
+/** An answer so far: its parts, the arguments of calls as they came in pieces, and what its finish part told. */
+interface Answer {
+  readonly parts: Array<Part>
+  readonly pieces: Map<string, string>
+  finish: Response.FinishPart | undefined
+}
+
+const read = <R>(
+  provider: string,
+  parts: Stream.Stream<Part, AiError.AiError, R>
+): Stream.Stream<ModelEvent, ModelFailed, R> => {
+  const answer: Answer = { parts: [], pieces: new Map(), finish: undefined }
+  return parts.pipe(
+    Stream.mapError(failedBy),
+    Stream.mapEffect((part) => Effect.fromResult(take(answer, part))),
+    Stream.flatMap(Stream.fromArray),
+    Stream.concat(Stream.suspend(() => end(provider, answer)))
+  )
+}
+
+type Taken = Result.Result<ReadonlyArray<ModelEvent>, ModelFailed>
+
+const nothing: Taken = Result.succeed([])
+
+const take = (answer: Answer, part: Part): Taken => {
+  answer.parts.push(part)
+  switch (part.type) {
+    case "text-delta":
+      return part.delta === "" ? nothing : Result.succeed([{ _tag: "TextDelta", text: part.delta }])
+    case "tool-params-delta":
+      answer.pieces.set(part.id, (answer.pieces.get(part.id) ?? "") + part.delta)
+      return nothing
+    case "tool-call": {
+      if (part.providerExecuted) return nothing
+      const { id, name } = part
+      return Result.succeed([{ _tag: "ToolCall", call: { id, name, arguments: argumentsOf(answer, part) } }])
+    }
+    case "finish":
+      answer.finish = part
+      return nothing
+    case "error":
+      return Result.fail(failedBy(part.error))
+    default:
+      return nothing
+  }
+}
+
+/** The text that the model streamed, where it is JSON: it has all its digits. Otherwise what was parsed is written. */
+const argumentsOf = (answer: Answer, { id, params }: { readonly id: string; readonly params: unknown }): string => {
+  const streamed = answer.pieces.get(id)
+  if (streamed !== undefined && Result.isSuccess(Json.compact(streamed))) return streamed
+  return Result.getOrElse(ParsedJson.toText(params), (reason) => Json.quote(`refused: ${reason}`))
+}
+
+const end = (provider: string, { finish, parts }: Answer): Stream.Stream<ModelEvent, ModelFailed> => {
+  if (finish === undefined) return Stream.fail(failure("the answer ended before it was finished"))
+  if (finish.reason === "error") return Stream.fail(failure("the provider ended the answer with an error"))
+  const kept = EffectPrompt.keep(provider, parts)
+  const usage = { inputTokens: finish.usage.inputTokens.total ?? 0, outputTokens: finish.usage.outputTokens.total ?? 0 }
+  return Stream.fromArray<ModelEvent>([
+    ...(kept === null ? [] : [{ _tag: "Provider", provider: kept } as const]),
+    { _tag: "Finish", usage }
+  ])
+}
+
+const failure = (message: string) => new ModelFailed({ code: "model_failed", message })
+
+/** Transient are rate limits, failures inside the provider and failures of the connection (MDL-3), nothing else. */
+const isTransient = (reason: AiError.AiErrorReason): boolean =>
+  reason._tag === "RateLimitError" || reason._tag === "InternalProviderError" ||
+  reason._tag === "NetworkError" && reason.isRetryable
+
+const failedBy = (error: unknown): ModelFailed => {
+  if (!AiError.isAiError(error)) {
+    return failure(error instanceof Error ? error.message : `the provider failed: ${String(error)}`)
+  }
+  const { reason, retryAfter } = error
+  const body = "http" in reason ? reason.http?.body ?? "" : ""
+  if (ContextOverflow.isToldBy(`${reason.message} ${body}`)) {
+    return new ModelFailed({ code: "context_overflow", message: reason.message })
+  }
+  return new ModelFailed({
+    code: "model_failed",
+    message: reason.message,
+    retryable: isTransient(reason),
+    ...(retryAfter === undefined ? {} : { retryAfterMs: Duration.toMillis(retryAfter) })
+  })
+}

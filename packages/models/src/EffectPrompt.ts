@@ -1,0 +1,99 @@
+/**
+ * Conversations as prompts of `effect/ai`, and what has to be kept of an answer to show it to its provider again.
+ *
+ * Rule: what is kept goes back only to the provider that it came from; everybody else sees texts, calls and results.
+ */
+import type { JsonText } from "@errand/protocol"
+import type { Message, ModelRequest } from "@errand/runtime"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as ParsedJson from "./ParsedJson.ts"
+
+/**
+ * Reasoning, and the options that providers attach to texts and calls (signatures, item ids); `calls` in call order.
+ *
+ * Goes back as: all reasoning, then the text, then the calls.
+ */
+const Kept = Schema.Struct({
+  adapter: Schema.Literal("effect/ai"),
+  provider: Schema.String,
+  reasoning: Schema.Array(Schema.Struct({ text: Schema.String, options: Prompt.ProviderOptions })),
+  text: Prompt.ProviderOptions,
+  calls: Schema.Array(Prompt.ProviderOptions)
+})
+
+const decodeKept = Schema.decodeUnknownResult(Schema.fromJsonString(Kept))
+
+/** What the provider wants back unchanged of the parts of an answer; null where that is nothing. */
+export const keep = (provider: string, parts: ReadonlyArray<Response.AnyPart>): JsonText | null => {
+  const reasoning: Array<(typeof Kept.Type)["reasoning"][number]> = []
+  const calls: Array<Prompt.ProviderOptions> = []
+  let text: Prompt.ProviderOptions = {}
+  for (const message of Prompt.fromResponseParts(parts).content) {
+    for (const part of message.role === "assistant" ? message.content : []) {
+      if (part.type === "reasoning") reasoning.push({ text: part.text, options: part.options })
+      if (part.type === "text") text = { ...text, ...part.options }
+      if (part.type === "tool-call" && !part.providerExecuted) calls.push(part.options)
+    }
+  }
+  if (reasoning.length === 0 && [text, ...calls].every((options) => Object.keys(options).length === 0)) return null
+  return JSON.stringify(
+    { adapter: "effect/ai", provider, reasoning, text, calls } satisfies typeof Kept.Type
+  ) as JsonText
+}
+
+/**
+ * The prompt of a request. Arguments and results go as parsed values; a number in them that a double cannot hold goes
+ * as a string of its digits, so that the model reads what it wrote.
+ */
+export const make = (provider: string, { instructions, messages }: ModelRequest): Prompt.Prompt =>
+  Prompt.fromMessages([
+    ...(instructions === null ? [] : [Prompt.systemMessage({ content: instructions })]),
+    ...messages.flatMap((message) => said(provider, message))
+  ])
+
+const said = (provider: string, message: Message): ReadonlyArray<Prompt.Message> => {
+  switch (message.role) {
+    case "user":
+      return [Prompt.userMessage({ content: [Prompt.textPart({ text: message.text })] })]
+    case "assistant": {
+      const content = answered(provider, message)
+      return content.length === 0 ? [] : [Prompt.assistantMessage({ content })]
+    }
+    case "tool":
+      return [Prompt.toolMessage({
+        content: message.results.map(({ content, id, name, outcome }) =>
+          Prompt.toolResultPart({
+            id,
+            name,
+            isFailure: outcome !== "success",
+            result: ParsedJson.fromText(content).value,
+            providerExecuted: false
+          })
+        )
+      })]
+  }
+}
+
+const answered = (
+  from: string,
+  { provider, text, toolCalls }: Message & { readonly role: "assistant" }
+): ReadonlyArray<Prompt.AssistantMessagePart> => {
+  const kept = provider === undefined ? undefined : Result.getOrUndefined(decodeKept(provider))
+  const own = kept?.provider === from ? kept : undefined
+  return [
+    ...(own?.reasoning ?? []).map((part) => Prompt.reasoningPart(part)),
+    ...(text === "" ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
+    ...toolCalls.map((call, index) =>
+      Prompt.toolCallPart({
+        id: call.id,
+        name: call.name,
+        params: ParsedJson.fromText(call.arguments).value,
+        providerExecuted: false,
+        options: own?.calls[index] ?? {}
+      })
+    )
+  ]
+}

@@ -1,0 +1,96 @@
+/**
+ * JSON that has to pass as parsed values, where every number is a double (MDL-1, faults E7).
+ *
+ * Rule: no number is rounded silently. A text is turned into a value that tells whether it is the same; a value is
+ * turned into a text only if no digit of it can have been lost before.
+ */
+import { Json } from "@errand/protocol"
+import type { JsonText } from "@errand/protocol"
+import * as Result from "effect/Result"
+
+/** A value, and whether it says the same as the text it came from. */
+export interface Parsed {
+  readonly value: unknown
+  readonly exact: boolean
+}
+
+const maxDepth = 1000
+
+/**
+ * Parses a text; a number that a double cannot hold becomes a string of its digits, and a text that is no JSON a
+ * string. In both cases `exact` is false.
+ */
+export const fromText = (text: string): Parsed => {
+  const read = Json.read(text, { maxDepth })
+  if (Result.isFailure(read)) return { value: text, exact: false }
+  let exact = true
+  const plain = (node: Json.JsonNode): unknown => {
+    if (node instanceof Json.JsonNumber) {
+      if (isHeld(node.text)) return Number(node.text)
+      exact = false
+      return node.text
+    }
+    if (node === null || typeof node !== "object") return node
+    if (Json.isArray(node)) return node.map(plain)
+    return Object.fromEntries(Array.from(node as ReadonlyMap<string, Json.JsonNode>, ([key, one]) => [key, plain(one)]))
+  }
+  const value = plain(read.success)
+  return { value, exact }
+}
+
+/**
+ * Writes a value that somebody else parsed. Refused, with path and reason: what JSON cannot hold, an integer beyond
+ * 2^53 - 1, and a fraction of more than 15 significant digits, since those may be what rounding made of others.
+ */
+export const toText = (value: unknown): Result.Result<JsonText, string> => {
+  const node = Json.fromPlain(value)
+  if (Result.isFailure(node)) return Result.fail(at(node.failure.path, node.failure.message))
+  const doubt = doubtful(node.success, "")
+  return doubt === undefined ? Result.succeed(Json.write(node.success)) : Result.fail(doubt)
+}
+
+const at = (path: string, reason: string): string => path === "" ? reason : `${path}: ${reason}`
+
+const doubtful = (node: Json.JsonNode, path: string): string | undefined => {
+  if (node instanceof Json.JsonNumber) {
+    return isKnown(node.text)
+      ? undefined
+      : at(path, `the number ${node.text} may have been rounded, send it as a string`)
+  }
+  if (node === null || typeof node !== "object") return undefined
+  if (Json.isArray(node)) return first(node.entries(), (index) => `${path}[${index}]`)
+  return first((node as ReadonlyMap<string, Json.JsonNode>).entries(), (key) => path === "" ? key : `${path}.${key}`)
+}
+
+const first = <K>(entries: Iterable<readonly [K, Json.JsonNode]>, path: (key: K) => string): string | undefined => {
+  for (const [key, node] of entries) {
+    const doubt = doubtful(node, path(key))
+    if (doubt !== undefined) return doubt
+  }
+  return undefined
+}
+
+/** Whether a double holds just what the text says; each spelling of a number counts as that number. */
+const isHeld = (text: string): boolean => {
+  const written = decimal(text)
+  const held = decimal(String(Number(text)))
+  return written.digits === held.digits && written.exponent === held.exponent
+}
+
+const isKnown = (text: string): boolean => {
+  const value = Number(text)
+  return Number.isInteger(value) ? Number.isSafeInteger(value) : decimal(text).digits.length <= 15
+}
+
+/** The significant digits of a number, and the power of ten of the last one; zero has no digits. */
+const decimal = (text: string): { readonly digits: string; readonly exponent: number } => {
+  const [mantissa = "", power = "0"] = (text.startsWith("-") ? text.slice(1) : text).toLowerCase().split("e")
+  const [whole = "", fraction = ""] = mantissa.split(".")
+  const all = whole + fraction
+  let start = 0
+  let end = all.length
+  while (start < end && all[start] === "0") start++
+  while (end > start && all[end - 1] === "0") end--
+  if (start === end) return { digits: "", exponent: 0 }
+  return { digits: all.slice(start, end), exponent: Number(power) - fraction.length + all.length - end }
+}
