@@ -8,7 +8,7 @@ import { createHash } from "node:crypto"
 import * as InputSchema from "./InputSchema.ts"
 import * as Json from "./Json.ts"
 import type { JsonNode, JsonText } from "./Json.ts"
-import { step } from "./JsonReader.ts"
+import { step } from "./JsonScanner.ts"
 import type { ClientToolLimits } from "./Limits.ts"
 import { WireError } from "./WireError.ts"
 

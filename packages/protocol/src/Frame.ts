@@ -4,7 +4,7 @@
  * Rule: the decoder never holds more of an unfinished line than the limit, and looks at each byte once. It does nothing
  * by itself: the consumer takes frames with `next` and may stop between any two.
  */
-import * as Result from "effect/Result"
+import { Buffer, isUtf8 } from "node:buffer"
 import * as Json from "./Json.ts"
 
 /** One line of input. `bytes` counts raw bytes without LF. After `Overflow` nothing more comes (FRM-4). */
@@ -26,10 +26,9 @@ const isBlank = (line: Uint8Array): boolean => {
 /** Takes chunks cut anywhere and hands out the frames in them, one at a time. */
 export class FrameDecoder {
   private readonly limit: number
-  private readonly utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-  private readonly chunks: Array<Uint8Array> = []
+  private readonly chunks: Array<Buffer> = []
   private offset = 0
-  private held = new Uint8Array(0)
+  private held = Buffer.alloc(0)
   private size = 0
   private over = false
 
@@ -40,7 +39,8 @@ export class FrameDecoder {
 
   /** Adds a chunk; it must not be changed before `next` has given all of it. */
   push(chunk: Uint8Array): void {
-    if (!this.over && chunk.length > 0) this.chunks.push(chunk)
+    if (this.over || chunk.length === 0) return
+    this.chunks.push(Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length))
   }
 
   /** The next line that is not blank, or nothing until there is more input. */
@@ -65,7 +65,7 @@ export class FrameDecoder {
     return undefined
   }
 
-  private line(part: Uint8Array): FrameItem | undefined {
+  private line(part: Buffer): FrameItem | undefined {
     let bytes = part
     if (this.size > 0) {
       this.hold(part)
@@ -73,16 +73,15 @@ export class FrameDecoder {
       this.size = 0
     }
     if (isBlank(bytes)) return undefined
-    const text = Result.try(() => this.utf8.decode(bytes))
-    return Result.isSuccess(text)
-      ? { _tag: "Frame", text: text.success, bytes: bytes.length }
-      : { _tag: "Invalid", reason: "not UTF-8" }
+    return isUtf8(bytes)
+      ? { _tag: "Frame", text: bytes.toString("utf8"), bytes: bytes.length }
+      : { _tag: "Invalid", reason: "the line is not UTF-8" }
   }
 
-  private hold(part: Uint8Array): void {
+  private hold(part: Buffer): void {
     const size = this.size + part.length
     if (size > this.held.length) {
-      const grown = new Uint8Array(Math.min(this.limit, Math.max(size, 2 * this.held.length, 1024)))
+      const grown = Buffer.alloc(Math.min(this.limit, Math.max(size, 2 * this.held.length, 1024)))
       grown.set(this.held.subarray(0, this.size))
       this.held = grown
     }
@@ -93,7 +92,7 @@ export class FrameDecoder {
   private overflow(): FrameItem {
     this.over = true
     this.chunks.length = 0
-    this.held = new Uint8Array(0)
+    this.held = Buffer.alloc(0)
     this.size = 0
     return { _tag: "Overflow" }
   }

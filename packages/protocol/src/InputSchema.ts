@@ -5,7 +5,7 @@
  * reference is resolved and no pattern compiled.
  */
 import { isArray, isObject, type JsonNode, JsonNumber } from "./Json.ts"
-import { step } from "./JsonReader.ts"
+import { step } from "./JsonScanner.ts"
 
 /** One fault; `path` begins with the path that was given for the root. */
 export interface SchemaFault {

@@ -8,16 +8,18 @@ import { Buffer } from "node:buffer"
 import {
   type Choose,
   deepest,
-  JsonFault,
+  Dictionary,
   type JsonNode,
   JsonNumber,
   type JsonText,
-  Reader,
-  step
+  Opaque,
+  Reader
 } from "./JsonReader.ts"
+import { JsonFault, step } from "./JsonScanner.ts"
 import * as Limits from "./Limits.ts"
 
-export { JsonFault, type JsonNode, JsonNumber, type JsonText, Opaque, type Rule } from "./JsonReader.ts"
+export { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonReader.ts"
+export { JsonFault, type Rule } from "./JsonScanner.ts"
 
 /** How deep containers may nest; the outermost counts as one, and the default is FRM-5's. At most 1,000. */
 export interface ReadOptions {
@@ -27,17 +29,16 @@ export interface ReadOptions {
 /** The kinds of JSON values. */
 export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null"
 
-const depthOf = (options: ReadOptions | undefined): number => options?.maxDepth ?? Limits.defaults.base.json_depth
+const limit = (options: ReadOptions | undefined): number => options?.maxDepth ?? Limits.defaults.base.json_depth
 
 /** Reads a text as a lossless tree: digits, key order and every key survive. */
 export const read = (text: string, options?: ReadOptions): Result.Result<JsonNode, JsonFault> => {
-  const reader = new Reader(text, depthOf(options))
-  const node = reader.readTree()
-  return node === undefined ? Result.fail(reader.fault()) : Result.succeed(node)
+  const node = new Reader(text, limit(options), true, undefined).build()
+  return node instanceof JsonFault ? Result.fail(node) : Result.succeed(node as JsonNode)
 }
 
 /**
- * Reads a text as plain data with objects that have no prototype, `__proto__` a key like any other.
+ * Reads a text as plain data whose objects inherit nothing, `__proto__` being a key like any other.
  *
  * A member for which `opaque(key, depth)` holds becomes an `Opaque`: checked like all others, but kept as compact text.
  * `depth` is that of the object which holds the member; the outermost is 1.
@@ -46,9 +47,8 @@ export const parse = (
   text: string,
   options?: ReadOptions & { readonly opaque?: Choose | undefined }
 ): Result.Result<unknown, JsonFault> => {
-  const reader = new Reader(text, depthOf(options), options?.opaque)
-  const value = reader.readPlain()
-  return value === undefined ? Result.fail(reader.fault()) : Result.succeed(value)
+  const value = new Reader(text, limit(options), false, options?.opaque).build()
+  return value instanceof JsonFault ? Result.fail(value) : Result.succeed(value)
 }
 
 /** What a compact text holds, from its first character. */
@@ -70,16 +70,19 @@ export const kindOf = (text: JsonText): Kind => {
   }
 }
 
-/** Checks a text and removes what is not significant (FRM-13); `depth` counts containers, 0 for a scalar. */
-export const compact = (
-  text: string,
-  options?: ReadOptions
-): Result.Result<{ readonly text: JsonText; readonly depth: number; readonly kind: Kind }, JsonFault> => {
-  const reader = new Reader(text, depthOf(options))
-  const value = reader.readOpaque()
-  return value === undefined
-    ? Result.fail(reader.fault())
-    : Result.succeed({ text: value.text, depth: value.depth, kind: kindOf(value.text) })
+/** A text that was checked and compacted (FRM-13); `depth` counts containers, 0 for a scalar. */
+export interface Compact {
+  readonly text: JsonText
+  readonly depth: number
+  readonly kind: Kind
+}
+
+/** Checks a text and removes what is not significant in it. */
+export const compact = (text: string, options?: ReadOptions): Result.Result<Compact, JsonFault> => {
+  const value = new Reader(text, limit(options), true, undefined).compact()
+  return value instanceof Opaque
+    ? Result.succeed({ text: value.text, depth: value.depth, kind: kindOf(value.text) })
+    : Result.fail(value)
 }
 
 /** A string as JSON text. */
@@ -118,7 +121,7 @@ export const toPlain = (node: JsonNode): unknown => {
   if (node instanceof JsonNumber) return Number(node.text)
   if (node === null || typeof node !== "object") return node
   if (isArray(node)) return node.map(toPlain)
-  const object: Record<string, unknown> = { __proto__: null } as never
+  const object = new Dictionary()
   for (const [key, value] of node as ReadonlyMap<string, JsonNode>) object[key] = toPlain(value)
   return object
 }
@@ -162,7 +165,7 @@ const items = (value: ReadonlyArray<unknown>, path: string, above: Array<object>
 
 const members = (value: object, path: string, above: Array<object>): JsonNode | JsonFault => {
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== null && prototype !== Object.prototype) return refused(path, "no plain object")
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return refused(path, "no plain object")
   const map = new Map<string, JsonNode>()
   for (const key of Object.keys(value)) {
     if (!key.isWellFormed()) return refused(path, "a lone surrogate in a key", "surrogate")

@@ -7,7 +7,7 @@
 import * as Result from "effect/Result"
 import * as Json from "./Json.ts"
 import type { JsonText } from "./Json.ts"
-import { step } from "./JsonReader.ts"
+import { step } from "./JsonScanner.ts"
 import type { BaseLimits, ClientToolLimits, LimitValues } from "./Limits.ts"
 import { WireError } from "./WireError.ts"
 

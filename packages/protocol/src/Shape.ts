@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type { JsonText } from "./Json.ts"
-import { step } from "./JsonReader.ts"
+import { step } from "./JsonScanner.ts"
 import { WireError } from "./WireError.ts"
 
 /** A value that is made on first use and kept; building schemas is the larger part of loading this package. */
