@@ -43,7 +43,7 @@ const fingerprintOf = (name: string, description: string, inputSchema: JsonNode,
 
 /** Whether a name is one of a client tool: `client__` and 1 or more of `A-Z a-z 0-9 _`, within `name_bytes`. */
 export const isName = (name: string, limits: ClientToolLimits): boolean =>
-  name.length <= limits.name_bytes && /^client__[A-Za-z0-9_]+$/.test(name) && !name.endsWith("\n")
+  name.length <= limits.name_bytes && /^client__[A-Za-z0-9_]+$/.test(name)
 
 const nameProblem = (name: JsonNode | undefined, limits: ClientToolLimits): string | undefined => {
   if (name === undefined) return "missing"
@@ -53,7 +53,6 @@ const nameProblem = (name: JsonNode | undefined, limits: ClientToolLimits): stri
     : `expected "client__" and then letters, digits and _, at most ${limits.name_bytes} bytes in all`
 }
 
-// eslint-disable-next-line no-control-regex
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/
 
 const descriptionProblem = (description: JsonNode | undefined, limits: ClientToolLimits): string | undefined => {

@@ -11,7 +11,7 @@ import * as Json from "./Json.ts"
 import type { JsonText } from "./Json.ts"
 import * as Limits from "./Limits.ts"
 import type { InitializeResult } from "./Negotiation.ts"
-import { baseCapabilities, requiredLimit } from "./Negotiation.ts"
+import { requiredLimit } from "./Negotiation.ts"
 import { count, lazy, nullable, opaque, strict, tolerant } from "./Shape.ts"
 import { WireError } from "./WireError.ts"
 
@@ -228,9 +228,6 @@ const known = new Set<string>(methods)
 
 /** Whether a method is one of version 1; `client.tool.result` is only served when negotiated (RES-4). */
 export const isMethod = (name: string): name is MethodName => known.has(name)
-
-/** Whether a method is served whatever was negotiated. */
-export const isBase = (name: MethodName): boolean => (baseCapabilities as ReadonlyArray<string>).includes(name)
 
 /** The member of a method's params that travels as opaque JSON. */
 export const opaqueMember: { readonly [M in MethodName]?: string } = {

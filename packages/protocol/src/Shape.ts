@@ -29,7 +29,13 @@ export const nullable = Schema.NullOr(Schema.String)
 /** A count. */
 export const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    if (issue._tag === "MissingKey") return "missing"
+    const excess = issue._tag === "UnexpectedKey" || issue._tag === "InvalidType" && issue.ast._tag === "Never"
+    return excess ? "unknown field" : SchemaIssue.defaultLeafHook(issue)
+  }
+})
 
 const place = (path: ReadonlyArray<unknown> | undefined): string =>
   (path ?? []).map((part) => {

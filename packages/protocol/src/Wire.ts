@@ -12,7 +12,7 @@ import type { JsonText } from "./Json.ts"
 import { step } from "./JsonScanner.ts"
 import * as Requests from "./Requests.ts"
 import { tolerant } from "./Shape.ts"
-import { codes, type ErrorCode, WireError } from "./WireError.ts"
+import { WireError } from "./WireError.ts"
 
 /** A request whose envelope is right; method, params and id are not judged yet. */
 export interface Request {
@@ -29,26 +29,33 @@ export interface Rejection {
 
 /** A response as a client reads it; `result` is not decoded yet, since only the caller knows the method. */
 export type Response =
-  | { readonly _tag: "Success"; readonly id: string; readonly instanceId: string; readonly result: unknown }
+  | { readonly _tag: "Success"; readonly id: string; readonly instanceId: InstanceId; readonly result: unknown }
   | {
     readonly _tag: "Failure"
     readonly id: string | null
-    readonly instanceId: string
-    readonly error: { readonly code: ErrorCode | string; readonly message: string; readonly details?: unknown }
+    readonly instanceId: InstanceId
+    readonly error: { readonly code: string; readonly message: string; readonly details?: unknown }
   }
 
 /** What a client reads: a response, an event of this version, or one of a later version. */
 export type ServerFrame =
   | Response
-  | { readonly _tag: "Event"; readonly instanceId: string; readonly seq: number; readonly event: Events.ServerEvent }
-  | { readonly _tag: "UnknownEvent"; readonly instanceId: string; readonly seq: number; readonly name: string }
+  | {
+    readonly _tag: "Event"
+    readonly instanceId: InstanceId
+    readonly seq: number
+    readonly event: Events.ServerEvent
+  }
+  | { readonly _tag: "UnknownEvent"; readonly instanceId: InstanceId; readonly seq: number; readonly name: string }
 
-/** The members that a server leaves unbuilt: of the params, at depth two. */
-export const inRequests = (key: string, depth: number): boolean =>
-  depth === 2 && (key === "structured" || key === "client_tools")
+const ofParams = new Set<string>(Object.values(Requests.opaqueMember))
+const ofData = new Set<string>(Object.values(Events.opaqueMember))
 
-/** The members that a client leaves unbuilt: of an event's data, at depth two. */
-export const inServerFrames = (key: string, depth: number): boolean => depth === 2 && key === "arguments"
+/** The members that a server leaves unbuilt when it reads a frame: of the params, which are at depth two. */
+export const inRequests = (key: string, depth: number): boolean => depth === 2 && ofParams.has(key)
+
+/** The members that a client leaves unbuilt when it reads a frame: of an event's data, which are at depth two. */
+export const inServerFrames = (key: string, depth: number): boolean => depth === 2 && ofData.has(key)
 
 /** The containers around the `arguments` of a call in its frame, which count for FRM-5 (CAL-4). */
 export const containersAroundArguments = 2
@@ -156,8 +163,8 @@ const noFrame = (problem: string) => Result.fail(WireError.invalidFrame(problem)
 /** A frame of a server, from what `Json.parse` made of it with `inServerFrames` opaque. */
 export const decodeServerFrame = (value: unknown): Result.Result<ServerFrame, WireError> => {
   if (!isRecord(value)) return noFrame("a frame is one JSON object")
-  const instanceId = value["instance_id"]
-  if (typeof instanceId !== "string") return noFrame("instance_id: expected a string")
+  if (typeof value["instance_id"] !== "string") return noFrame("instance_id: expected a string")
+  const instanceId = value["instance_id"] as InstanceId
   if (!("event" in value)) return decodeResponse(value, instanceId)
   const { data, event: name, seq } = value
   if (typeof name !== "string") return noFrame("event: expected a string")
@@ -171,7 +178,7 @@ export const decodeServerFrame = (value: unknown): Result.Result<ServerFrame, Wi
   })
 }
 
-const decodeResponse = (value: Record<string, unknown>, instanceId: string): Result.Result<Response, WireError> => {
+const decodeResponse = (value: Record<string, unknown>, instanceId: InstanceId): Result.Result<Response, WireError> => {
   const { error, id, result } = value
   if (error === undefined) {
     if (typeof id !== "string") return noFrame("id: expected a string")
@@ -189,6 +196,3 @@ const decodeResponse = (value: Record<string, unknown>, instanceId: string): Res
     error: { code, message, ...(details === undefined ? {} : { details }) }
   })
 }
-
-/** Whether a code is one of version 1. */
-export const isErrorCode = (code: string): code is ErrorCode => (codes as ReadonlyArray<string>).includes(code)
