@@ -17,8 +17,9 @@ import {
   type Codec,
   failure,
   failureWriter,
-  readPlain,
-  successWriter
+  plainReader,
+  successWriter,
+  textReader
 } from "./ToolCodec.ts"
 
 /** One call of a tool, as the server published it (CAL-1). */
@@ -99,7 +100,7 @@ export const make = <P extends Codec = typeof NoParameters, S extends Codec = ne
     throw new ToolDeclarationInvalid({ tool: full, path: derived.path, detail: derived.detail })
   }
   return declared(
-    declare(full, options, derived.schema),
+    declare(full, options, derived.schema).declaration,
     argumentsReader(parameters),
     successWriter(options.success),
     failureWriter(options.failure)
@@ -109,31 +110,33 @@ export const make = <P extends Codec = typeof NoParameters, S extends Codec = ne
 const NoParameters = Schema.Struct({})
 
 /**
- * Declares a tool from a JSON Schema, as plain data or as text. Its handler gets the arguments as JSON text, lossless and
- * not checked against the schema, and answers what it likes; `ToolAnswer.structuredText` keeps every digit.
+ * Declares a tool from a JSON Schema, as plain data or as text. Its handler gets the arguments as JSON text, checked and
+ * lossless, and answers what it likes; `ToolAnswer.structuredText` keeps every digit.
  */
 export const raw = (
   name: string,
   options: Described & { readonly parameters: JsonSchema | JsonText }
-): Tool<JsonText, ToolValue, PlainFailure> =>
-  declared(
-    declare(fullName(name), options, options.parameters),
-    (value): Arguments<JsonText> => ({ _tag: "Arguments", value }),
-    successWriter(undefined),
-    failureWriter(undefined)
-  )
+): Tool<JsonText, ToolValue, PlainFailure> => fromJsonSchema(name, options, textReader)
 
 /** Like `raw`, but the handler gets plain data; arguments with numbers that a double cannot hold are answered `error`. */
 export const plain = (
   name: string,
   options: Described & { readonly parameters: JsonSchema | JsonText }
-): Tool<unknown, ToolValue, PlainFailure> =>
-  declared(
-    declare(fullName(name), options, options.parameters),
-    readPlain,
-    successWriter(undefined),
-    failureWriter(undefined)
-  )
+): Tool<unknown, ToolValue, PlainFailure> => fromJsonSchema(name, options, plainReader)
+
+const fromJsonSchema = <Args>(
+  name: string,
+  options: Described & { readonly parameters: JsonSchema | JsonText },
+  reader: (schema: Json.JsonNode) => (argumentsText: JsonText) => Arguments<Args>
+): Tool<Args, ToolValue, PlainFailure> => {
+  const tool = fullName(name)
+  const { declaration, schema } = declare(tool, options, options.parameters)
+  const read = Result.try(() => reader(schema))
+  if (Result.isFailure(read)) {
+    throw new ToolDeclarationInvalid({ tool, path: "parameters", detail: String(read.failure) })
+  }
+  return declared(declaration, read.success, successWriter(undefined), failureWriter(undefined))
+}
 
 /** Puts tools together. */
 export const toolkit = <R = never>(tools: ReadonlyArray<ToolHandler<R>>): Toolkit<R> => {
@@ -154,7 +157,11 @@ const prefix = "client__"
 
 const fullName = (name: string): string => name.startsWith(prefix) ? name : prefix + name
 
-const declare = (name: string, described: Described, schema: JsonSchema | JsonText): ClientTool.ClientTool => {
+const declare = (
+  name: string,
+  described: Described,
+  schema: JsonSchema | JsonText
+): { readonly declaration: ClientTool.ClientTool; readonly schema: Json.JsonNode } => {
   const refuse = (path: string, detail: string): never => {
     throw new ToolDeclarationInvalid({ tool: name, path, detail })
   }
@@ -173,7 +180,9 @@ const declare = (name: string, described: Described, schema: JsonSchema | JsonTe
     ...timeout
   ])
   const decoded = ClientTool.decode(node, "declaration", Limits.defaults.clientTools)
-  return Result.isSuccess(decoded) ? decoded.success : refuse("declaration", decoded.failure.message)
+  return Result.isSuccess(decoded)
+    ? { declaration: decoded.success, schema: read.success }
+    : refuse("declaration", decoded.failure.message)
 }
 
 const declared = <Args, Success, Failure>(

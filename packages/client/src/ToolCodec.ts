@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { makeFormatterStandardSchemaV1 } from "effect/SchemaIssue"
+import { compile, significant } from "./SchemaCheck.ts"
 import { fromValue, structured, text, ToolAnswer } from "./ToolAnswer.ts"
 
 /** A schema that needs no services. */
@@ -24,20 +25,35 @@ export type Arguments<A> =
 /** Only these may hold a number that a double cannot; everything else skips the slow look. */
 const maybeInexact = /[\d.]{16}|\d[eE][-+]?\d{3}/
 
-/** Arguments as plain JSON data, exact or not at all. */
-export const readPlain = (argumentsText: JsonText): Arguments<unknown> => {
+const readPlain = (argumentsText: JsonText): Arguments<unknown> => {
   if (maybeInexact.test(argumentsText)) {
     const node = Json.read(argumentsText)
     const path = Result.isSuccess(node) ? inexact(node.success, "") : ""
-    if (path !== undefined) {
-      return {
-        _tag: "Mismatch",
-        detail: `${path.replace(/^\./, "")}: the number has more digits than can be kept exactly`
-      }
-    }
+    if (path !== undefined) return mismatch(`${path.replace(/^\./, "")}: the number has more digits than can be kept`)
   }
   // The text has been checked by the protocol's own reader; this one is only faster.
   return { _tag: "Arguments", value: JSON.parse(argumentsText) }
+}
+
+const mismatch = (detail: string): Arguments<never> => ({ _tag: "Mismatch", detail })
+
+/** A reader that checks arguments against a JSON Schema and leaves them as they are. */
+export const textReader = (schema: Json.JsonNode): (argumentsText: JsonText) => Arguments<JsonText> => {
+  const check = compile(schema)
+  return (argumentsText) => {
+    const node = Json.read(argumentsText)
+    const fault = Result.isSuccess(node) ? check(node.success, "") : node.failure.message
+    return fault === undefined ? { _tag: "Arguments", value: argumentsText } : mismatch(fault)
+  }
+}
+
+/** A reader that checks arguments against a JSON Schema and makes plain data of them, exactly or not at all. */
+export const plainReader = (schema: Json.JsonNode): (argumentsText: JsonText) => Arguments<unknown> => {
+  const read = textReader(schema)
+  return (argumentsText) => {
+    const checked = read(argumentsText)
+    return checked._tag === "Arguments" ? readPlain(argumentsText) : checked
+  }
 }
 
 /** A reader for the arguments of one tool; excess keys are refused, as its schema says. */
@@ -49,7 +65,7 @@ export const argumentsReader = <S extends Codec>(schema: S): (argumentsText: Jso
     const exit = decode(plain.value)
     return Exit.isSuccess(exit)
       ? { _tag: "Arguments", value: exit.value }
-      : { _tag: "Mismatch", detail: faultOf(exit.cause) }
+      : mismatch(faultOf(exit.cause))
   }
 }
 
@@ -75,7 +91,8 @@ export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<un
   return (cause) => {
     const failed = cause.reasons.find(Cause.isFailReason)
     if (failed === undefined) {
-      return failure(cause.reasons.find(Cause.isDieReason)?.defect ?? "The tool was interrupted.")
+      const died = cause.reasons.find(Cause.isDieReason)
+      return failure(died === undefined ? "The tool was interrupted." : died.defect)
     }
     if (failed.error instanceof ToolAnswer) return new ToolAnswer("error", failed.error.text, failed.error.structured)
     const exit = encode?.(failed.error)
@@ -127,12 +144,3 @@ const inexact = (node: Json.JsonNode, path: string): string | undefined => {
 
 /** Whether the digits of a number survive being a double. */
 const sameNumber = (digits: string): boolean => significant(digits) === significant(String(Number(digits)))
-
-/** A number's digits without leading and trailing zeros, and the power of ten of its last digit. */
-const significant = (text: string): string => {
-  const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/.exec(text) ?? []
-  const all = (whole + fraction).replace(/^0+/, "")
-  let end = all.length
-  while (end > 0 && all[end - 1] === "0") end--
-  return end === 0 ? "0" : `${all.slice(0, end)}e${Number(exponent) - fraction.length + all.length - end}`
-}

@@ -1,5 +1,6 @@
 export { Client, type ClientOptions, make, type SessionSummary, type StartError } from "./Client.ts"
 export * from "./ClientError.ts"
+export { type AbortableCall, ErrandClient, type ErrandSession, type StartOptions, tool } from "./ErrandClient.ts"
 export type { Session } from "./Session.ts"
 export { spawned, type SpawnOptions } from "./Spawn.ts"
 export * as Tool from "./Tool.ts"
