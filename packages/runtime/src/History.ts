@@ -54,6 +54,8 @@ export class StorageFailed extends Data.TaggedError("StorageFailed")<{ readonly 
 export interface History {
   readonly sessionId: string
   readonly messages: ReadonlyArray<Message>
+  /** Ids of all tool calls in `messages`; live. A new call's id is none of them (SES-11). */
+  readonly callIds: ReadonlySet<string>
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
 }

@@ -4,7 +4,7 @@
  * Rule: an executor answers every call once; interrupting the fiber that waits is the cancellation, and the executor
  * may not fail: what goes wrong with a tool is an outcome that the model reads.
  */
-import type { JsonText } from "@errand/protocol"
+import type { Ids, JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 
@@ -13,17 +13,17 @@ export type CancelReason = "cancelled" | "timeout" | "run_finished" | "shutdown"
 
 /** The run that a call belongs to; `ending` is read when the call's fiber is interrupted. */
 export interface RunScope {
-  readonly sessionId: string
-  readonly runId: string
+  readonly sessionId: Ids.SessionId
+  readonly runId: Ids.RunId
   ending: Exclude<CancelReason, "timeout">
 }
 
 /** One call that passed visibility, rules, hooks, bounds and approval. */
 export interface ToolInvocation {
   readonly run: RunScope
-  readonly taskId: string | null
-  readonly subagentId: string | null
-  readonly activityId: string
+  readonly taskId: Ids.TaskId | null
+  readonly subagentId: Ids.SubagentId | null
+  readonly activityId: Ids.ActivityId
   readonly name: string
   /** A JSON object as compact, lossless text. */
   readonly arguments: JsonText

@@ -1,0 +1,46 @@
+/**
+ * One agent of a run: the root, or a subagent that works on a delegated task (DEL-1, CAL-2).
+ *
+ * Rule: identities are the backend's; what a model calls itself or its tasks is a label and nothing else.
+ */
+import type { Ids } from "@errand/protocol"
+import type { View } from "./Catalog.ts"
+import type { History, Owner } from "./History.ts"
+import type { RunScope } from "./ToolExecutor.ts"
+
+/** What the loop and the pipeline must know of the agent they work for. */
+export interface Agent {
+  readonly run: RunScope
+  /** Both null for the root. */
+  readonly taskId: Ids.TaskId | null
+  readonly subagentId: Ids.SubagentId | null
+  /** The activity that delegated or runs this agent's calls; null for the root's own. */
+  readonly parentId: Ids.ActivityId | null
+  /** 0 for the root; each delegation adds one (BLT-2). */
+  readonly depth: number
+  readonly view: View
+  readonly history: History
+  readonly instructions: string | null
+  /** What a scripted model knows this agent by: null for the root, else the task's description (SCR-1). */
+  readonly label: string | null
+  /** Counted over the whole run, subagents included (TRN-3). */
+  readonly usage: Usage
+}
+
+/** What a run has used so far; grows in place. */
+export interface Usage {
+  inputTokens: number
+  outputTokens: number
+  modelRequests: number
+  toolCalls: number
+}
+
+/** Nothing used yet. */
+export const noUsage = (): Usage => ({ inputTokens: 0, outputTokens: 0, modelRequests: 0, toolCalls: 0 })
+
+/** The owner of an agent's records. */
+export const ownerOf = (agent: Agent): Owner => ({
+  runId: agent.run.runId,
+  taskId: agent.taskId,
+  subagentId: agent.subagentId
+})

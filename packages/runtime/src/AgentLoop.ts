@@ -1,0 +1,225 @@
+/**
+ * The loop of one agent: ask the model, settle its tool calls, ask again, until it answers without calls (TRN-6).
+ *
+ * Rule: nothing is done before what it depends on is recorded, and the history is valid whenever the model is asked
+ * (SES-9, SES-11).
+ */
+import { Ids, type JsonText } from "@errand/protocol"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { type Agent, ownerOf } from "./Agent.ts"
+import { Catalog } from "./Catalog.ts"
+import type { StorageFailed } from "./History.ts"
+import * as HistoryCheck from "./HistoryCheck.ts"
+import { type ModelEvent, type ModelFailed, type ModelToolCall, ModelTurn } from "./ModelTurn.ts"
+import { emit, Outbox } from "./Outbox.ts"
+import * as TextParts from "./TextParts.ts"
+import { type PipelineCall, ToolPipeline } from "./ToolPipeline.ts"
+
+/** The loop made as many model requests as it may (TRN-6). */
+export class TurnLimitReached extends Data.TaggedError("TurnLimitReached")<{ readonly limit: number }> {}
+
+/** A request would have violated the history invariant; it was not sent. A fault of ours (SES-11). */
+export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{ readonly message: string }> {}
+
+export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | HistoryInvalid
+
+/** How many model requests a run may make, subagents included (TRN-6). */
+export const TurnLimit = Context.Reference<number>("@errand/runtime/TurnLimit", { defaultValue: () => 100 })
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+interface Answer {
+  readonly text: string
+  readonly toolCalls: ReadonlyArray<ModelToolCall>
+  readonly provider: JsonText | undefined
+}
+
+/** Runs the loop of one agent. */
+export class AgentLoop extends Context.Service<AgentLoop, {
+  /** Runs until the model answers without tool calls; gives that answer's text. */
+  readonly run: (agent: Agent) => Effect.Effect<string, LoopError>
+}>()("@errand/runtime/AgentLoop") {
+  static readonly layerNoDeps = Layer.effect(
+    AgentLoop,
+    Effect.gen(function*() {
+      const model = yield* ModelTurn
+      const catalog = yield* Catalog
+      const pipeline = yield* ToolPipeline
+      const outbox = yield* Outbox
+      const newId = yield* Ids.Generator
+      const turnLimit = yield* TurnLimit
+
+      const ask = Effect.fnUntraced(function*(agent: Agent, messageId: Ids.MessageId) {
+        const events = new Answering(agent, messageId, (event) => outbox.offer(event))
+        agent.usage.modelRequests++
+        yield* Stream.runForEachArray(
+          model.turn({
+            instructions: agent.instructions,
+            messages: agent.history.messages,
+            tools: catalog.offered(agent.view),
+            agent: agent.label
+          }),
+          (chunk) => Effect.sync(() => chunk.forEach(events.take))
+        )
+        return events.end()
+      })
+
+      const reconcile = Effect.fnUntraced(function*(agent: Agent, messageId: Ids.MessageId, text: string) {
+        const parts = TextParts.split(text)
+        for (const [i, part] of parts.entries()) {
+          yield* emit(outbox, {
+            event: "message.reconcile",
+            data: {
+              session_id: agent.run.sessionId,
+              run_id: agent.run.runId,
+              message_id: messageId,
+              role: "assistant",
+              part: i + 1,
+              parts: parts.length,
+              text: part
+            }
+          })
+        }
+      })
+
+      const settle = (agent: Agent, call: PipelineCall): Effect.Effect<void, StorageFailed> =>
+        pipeline.settle(agent, call).pipe(
+          // the calls beside a failed one are interrupted by the end of the run, not by anybody's wish (CAN-2)
+          Effect.tapError(() => Effect.sync(() => agent.run.ending = "run_finished"))
+        )
+
+      /** Settles all calls of one message; however that ends, each of them has its one result. */
+      const settleAll = (agent: Agent, calls: ReadonlyArray<PipelineCall>, restore: Restore) =>
+        restore(Effect.forEach(calls, (call) => settle(agent, call), { concurrency: "unbounded", discard: true })).pipe(
+          Effect.onExit((exit) =>
+            Exit.isSuccess(exit) ? Effect.void : Effect.ignore(pipeline.close(agent, calls), { log: "Error" })
+          )
+        )
+
+      const run = Effect.fnUntraced(function*(agent: Agent) {
+        let checked = 0
+        while (true) {
+          if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
+          const violations = HistoryCheck.check(agent.history.messages, checked)
+          if (violations.length > 0) {
+            return yield* new HistoryInvalid({ message: violations.map((one) => one.message).join("; ") })
+          }
+          checked = agent.history.messages.length
+          const messageId = newId() as Ids.MessageId
+          const answer = yield* ask(agent, messageId)
+          const calls = legalCalls(agent, messageId, answer.toolCalls, newId)
+          agent.usage.toolCalls += calls.length
+          yield* Effect.uninterruptibleMask((restore) =>
+            Effect.gen(function*() {
+              yield* agent.history.append([{
+                kind: "assistant",
+                ...ownerOf(agent),
+                messageId,
+                text: answer.text,
+                toolCalls: calls.map(storedCall),
+                ...(answer.provider === undefined ? {} : { provider: answer.provider })
+              }])
+              if (answer.text !== "" && agent.taskId === null) yield* reconcile(agent, messageId, answer.text)
+              if (calls.length > 0) yield* settleAll(agent, calls, restore)
+            })
+          )
+          if (calls.length === 0) return answer.text
+        }
+      })
+
+      return AgentLoop.of({ run })
+    })
+  )
+}
+
+/** Puts a model's answer together, and shows its text while it comes (TRN-4). */
+class Answering {
+  private text = ""
+  private unshown = ""
+  private readonly calls: Array<ModelToolCall> = []
+  private provider: JsonText | undefined
+  private readonly agent: Agent
+  private readonly messageId: Ids.MessageId
+  private readonly offer: Outbox["Service"]["offer"]
+
+  constructor(agent: Agent, messageId: Ids.MessageId, offer: Outbox["Service"]["offer"]) {
+    this.agent = agent
+    this.messageId = messageId
+    this.offer = offer
+  }
+
+  readonly take = (event: ModelEvent): void => {
+    switch (event._tag) {
+      case "TextDelta":
+        this.text += event.text
+        if (this.agent.taskId === null) this.show(event.text)
+        return
+      case "ToolCall":
+        this.calls.push(event.call)
+        return
+      case "Provider":
+        this.provider = event.provider
+        return
+      case "Finish":
+        this.agent.usage.inputTokens += event.usage.inputTokens
+        this.agent.usage.outputTokens += event.usage.outputTokens
+    }
+  }
+
+  end(): Answer {
+    this.show("")
+    return { text: HistoryCheck.wellFormed(this.text), toolCalls: this.calls, provider: this.provider }
+  }
+
+  /** Deltas that find no room are merged into the next one, or lost once they fill a part: the whole text follows. */
+  private show(more: string): void {
+    this.unshown += more
+    if (this.unshown === "") return
+    for (const part of TextParts.split(HistoryCheck.wellFormed(this.unshown))) {
+      const { runId, sessionId } = this.agent.run
+      const data = { session_id: sessionId, run_id: runId, message_id: this.messageId, text: part }
+      if (!this.offer({ event: "message.delta", data })) {
+        if (this.unshown.length >= TextParts.PART_BYTES) this.unshown = ""
+        return
+      }
+      this.unshown = this.unshown.slice(part.length)
+    }
+  }
+}
+
+/** A call as it is stored: what a model wrote instead of an object is no history that a provider takes (SES-11). */
+const storedCall = (call: PipelineCall): ModelToolCall => ({
+  id: call.id,
+  name: call.name,
+  arguments: HistoryCheck.legalArguments(call.arguments)
+})
+
+const legalCalls = (
+  agent: Agent,
+  messageId: Ids.MessageId,
+  toolCalls: ReadonlyArray<ModelToolCall>,
+  newId: () => string
+): ReadonlyArray<PipelineCall> => {
+  const taken = new Set<string>()
+  return toolCalls.map((call, index) => {
+    const free = HistoryCheck.legalId(call.id, agent.history.callIds, newId)
+    const id = taken.has(free) ? newId() : free
+    taken.add(id)
+    return {
+      messageId,
+      index,
+      id,
+      asked: call.name,
+      name: HistoryCheck.legalName(call.name),
+      arguments: call.arguments,
+      activityId: newId() as Ids.ActivityId,
+      started: false,
+      settled: false
+    }
+  })
+}

@@ -1,0 +1,118 @@
+/**
+ * The tools of an agent: what is offered, and what a name means (PRM-2, PRM-4).
+ *
+ * Rule: what an agent is offered and what it may call come from the same question, so that no path shows one set and
+ * allows another.
+ */
+import { type JsonText, Registry } from "@errand/protocol"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { OfferedTool } from "./ModelTurn.ts"
+import { decide, type Decision, type PermissionRule, Permissions, type Surface } from "./Permissions.ts"
+
+/** Where a tool comes from (CRD-1). */
+export type ToolKind = "builtin" | "mcp" | "client" | "task" | "code"
+
+/** A tool that exists in this process, whoever may see it. */
+export interface CatalogTool extends OfferedTool {
+  readonly kind: ToolKind
+  /** How long a call may take, in milliseconds; its executor enforces it. */
+  readonly timeoutMs: number
+  /** Only looks: the tools of the profile `inspect` (BLT-2). */
+  readonly inspection: boolean
+  /** What happens where no rule matches (HKS-1). */
+  readonly otherwise: Decision
+}
+
+/** Whose view it is: the surface, and which tools this agent may have at all (DEL-1). */
+export interface View {
+  readonly surface: Surface
+  readonly permits: (tool: CatalogTool) => boolean
+}
+
+/** The view of a root agent: everything that the rules allow on the direct surface. */
+export const rootView: View = { surface: "direct", permits: () => true }
+
+/** What a name means in a view. A refusal has the code of PRM-4. */
+export type Resolution =
+  | { readonly _tag: "Tool"; readonly tool: CatalogTool; readonly decision: "allow" | "ask" }
+  | { readonly _tag: "Refused"; readonly code: string; readonly message: string }
+
+/** Whether a name belongs to a client, registered or not (CLT table, `name_bytes`). */
+export const isClientName = (name: string): boolean => name.startsWith("client__")
+
+/** A client tool of the registry as the catalog holds it. */
+export const clientTool = (
+  tool: {
+    readonly name: string
+    readonly description: string
+    readonly inputSchema: JsonText
+    readonly timeoutMs: number
+  }
+): CatalogTool => ({
+  name: tool.name,
+  description: tool.description,
+  inputSchema: tool.inputSchema,
+  kind: "client",
+  timeoutMs: tool.timeoutMs,
+  inspection: false,
+  otherwise: "allow"
+})
+
+/** The tools of this process and the questions asked about them. */
+export class Catalog extends Context.Service<Catalog, {
+  readonly tools: ReadonlyArray<CatalogTool>
+  /** The tools that the model of this view is offered, in catalog order. */
+  readonly offered: (view: View) => ReadonlyArray<OfferedTool>
+  /** Looks a name up as this view may; never by prefix, case or likeness. */
+  readonly resolve: (view: View, name: string) => Resolution
+}>()("@errand/runtime/Catalog") {
+  /** Exactly these tools under the rules in force. */
+  static readonly layerOf = (tools: ReadonlyArray<CatalogTool>) =>
+    Layer.effect(Catalog, Effect.map(Permissions, (rules) => make(tools, rules)))
+
+  /** The client tools of the registry and nothing else. */
+  static readonly layerRegistry = Layer.effect(
+    Catalog,
+    Effect.gen(function*() {
+      const registry = yield* Registry
+      return make(registry.tools.map(clientTool), yield* Permissions)
+    })
+  )
+}
+
+const make = (tools: ReadonlyArray<CatalogTool>, rules: ReadonlyArray<PermissionRule>): Catalog["Service"] => {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const offered = new WeakMap<View, ReadonlyArray<OfferedTool>>()
+  const decisionOf = (view: View, tool: CatalogTool) => decide(rules, tool.name, view.surface, tool.otherwise)
+  return {
+    tools,
+    offered: (view) => {
+      let list = offered.get(view)
+      if (list === undefined) {
+        list = tools.filter((tool) => view.permits(tool) && decisionOf(view, tool) !== "deny")
+        offered.set(view, list)
+      }
+      return list
+    },
+    resolve: (view, name) => {
+      const tool = byName.get(name)
+      if (tool === undefined || !view.permits(tool)) return unavailable(name)
+      const decision = decisionOf(view, tool)
+      return decision === "deny" ? denied(tool) : { _tag: "Tool", tool, decision }
+    }
+  }
+}
+
+const unavailable = (name: string): Resolution => ({
+  _tag: "Refused",
+  code: isClientName(name) ? "client_tool_unavailable" : "unknown_tool",
+  message: "There is no tool of this name here. Use one of the offered tools."
+})
+
+const denied = (tool: CatalogTool): Resolution => ({
+  _tag: "Refused",
+  code: tool.kind === "client" ? "client_tool_denied" : "tool_denied",
+  message: "A permission rule forbids this tool here. It was not executed."
+})

@@ -1,0 +1,164 @@
+/**
+ * Secrets inside text (PRO-3): private keys, web tokens, well-known key shapes, passwords in URLs, authorization schemes
+ * and pairs whose key is credential-like.
+ *
+ * Rule: `mayHold` is never false for a text that `redact` would change, and both walk each character a bounded number of
+ * times: every search goes on behind what it has looked at, and no expression can try one run from each of its characters.
+ */
+import { Edit, marker, valueEnd } from "./SecretMarker.ts"
+import * as SecretPairs from "./SecretPairs.ts"
+
+// Short first parts of the shapes, and of both schemes at once: clean text is passed over fast.
+const shapeStart = /sk-|hp_|KIA|xox|Iza|eyJ/
+// Nothing or no letter and digit stands before a word, or an escape of JSON text, whose letter belongs to no word.
+const wordStart = "(?:(?<![A-Za-z0-9])|(?<=\\\\[nrt]))"
+const shapes = new RegExp(
+  "ghp_[A-Za-z0-9]{16}[\\w-]*|github_pat_\\w{16}[\\w-]*|glpat-[\\w-]{16,}|AKIA[A-Z0-9]{16}[A-Za-z0-9]*|AIza[\\w-]{20,}|" +
+    `(?:${wordStart}sk|xox[a-z])-[\\w-]{12,}`
+)
+const shapesAll = new RegExp(shapes.source, "g")
+const schemeStart = /[Bb][EeAa][AaSs][RrIi][EeCc]/
+const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
+const pemStart = "-----BEGIN "
+
+/** Finds the next password in a URL from `from` on: between the first colon of the user part and its last `@`. */
+const nextUrlPassword = (text: string, from: number): { readonly start: number; readonly end: number } | undefined => {
+  for (let at = text.indexOf("://", from); at >= 0; at = text.indexOf("://", at + 3)) {
+    let colon = -1
+    let sign = -1
+    for (let end = at + 3; end < text.length; end++) {
+      const code = text.charCodeAt(end)
+      if (code === 0x3a && colon < 0) colon = end
+      else if (code === 0x40) sign = end
+      else if (isUserPartStop(code)) break
+    }
+    if (colon >= 0 && sign > colon + 1) return { start: colon + 1, end: sign }
+  }
+  return undefined
+}
+
+/** White space, `/ ? #`, quotes and angle brackets. */
+const isUserPartStop = (code: number): boolean =>
+  code <= 0x20 || code === 0x2f || code === 0x3f || code === 0x23 || code === 0x22 || code === 0x27 || code === 0x60 ||
+  code === 0x3c || code === 0x3e
+
+/** Whether a text, or JSON text as `JSON.stringify` escapes it, may hold a secret; `false` is certain. */
+export const mayHold = (text: string): boolean =>
+  ((shapeStart.test(text) || text.includes("glpat-") || text.includes("_pat_")) &&
+    (text.includes("eyJ") || shapes.test(text))) ||
+  (schemeStart.test(text) && scheme.test(text)) ||
+  (text.includes("@") && nextUrlPassword(text, 0) !== undefined) ||
+  text.includes(pemStart) ||
+  SecretPairs.mayHold(text)
+
+const pemHead = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
+const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
+const pemBody = /[ \t]*(?:[\r\n]|\\+[rn]|[A-Za-z0-9+/=]{16})/y
+
+/** A whole block goes; one that is cut off takes the rest of the text with it, the bare first line in prose does not. */
+const redactPem = (text: string): string => {
+  const edit = new Edit(text)
+  let mayEnd = true
+  for (let at = text.indexOf(pemStart); at >= 0;) {
+    pemHead.lastIndex = at
+    if (!pemHead.test(text)) {
+      at = text.indexOf(pemStart, at + pemStart.length)
+      continue
+    }
+    const body = pemHead.lastIndex
+    pemEnd.lastIndex = body
+    mayEnd = mayEnd && pemEnd.test(text)
+    pemBody.lastIndex = body
+    const end = mayEnd ? pemEnd.lastIndex : pemBody.test(text) ? text.length : body
+    if (end > body) edit.redact(at, end)
+    at = text.indexOf(pemStart, end)
+  }
+  return edit.done()
+}
+
+const isTokenCode = (code: number): boolean =>
+  (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39) || code === 0x2d ||
+  code === 0x5f
+
+const tokenEnd = (text: string, start: number): number => {
+  let end = start
+  while (isTokenCode(text.charCodeAt(end))) end++
+  return end
+}
+
+/** JSON Web Tokens: a base64url part that begins like `{"`, and two to four further parts, of which a signature may be empty. */
+const redactWebTokens = (text: string): string => {
+  const edit = new Edit(text)
+  for (let at = text.indexOf("eyJ"); at >= 0;) {
+    const head = tokenEnd(text, at)
+    let end = head
+    if (head - at >= 8 && text[head] === ".") {
+      const payload = tokenEnd(text, head + 1)
+      if (payload - head > 4 && (text[payload] === "." || text.startsWith("eyJ", head + 1))) {
+        end = payload
+        for (let part = 0; part < 3 && text[end] === "."; part++) end = tokenEnd(text, end + 1)
+        edit.redact(at, end)
+      }
+    }
+    at = text.indexOf("eyJ", end)
+  }
+  return edit.done()
+}
+
+/** Whether a run of characters looks made by a machine and not written in prose. */
+const looksRandom = (run: string): boolean => /[0-9A-Z]|[A-Za-z]{20}/.test(run)
+
+const redactShapes = (text: string): string =>
+  text.replace(
+    shapesAll,
+    (found) => (found.startsWith("sk-") || found.startsWith("xox")) && !looksRandom(found.slice(3)) ? found : marker
+  )
+
+const redactUrls = (text: string): string => {
+  if (!text.includes("@")) return text
+  const edit = new Edit(text)
+  for (let found = nextUrlPassword(text, 0); found !== undefined; found = nextUrlPassword(text, found.end)) {
+    edit.redact(found.start, found.end)
+  }
+  return edit.done()
+}
+
+const schemeAll = new RegExp(scheme.source, "gi")
+const looksCredential = (run: string): boolean =>
+  run.length >= 6 && !run.includes("://") && /[0-9=+_~]|[a-z][A-Z]|[A-Za-z]{20}/.test(run)
+
+/** `Bearer` and `Basic` with what looks like a credential; `Basic understanding` is prose. */
+const redactSchemes = (text: string): string => {
+  const edit = new Edit(text)
+  schemeAll.lastIndex = 0
+  while (schemeAll.test(text)) {
+    const start = schemeAll.lastIndex
+    if (text.startsWith(marker, start)) continue
+    const end = valueEnd(text, start)
+    if (!looksCredential(text.slice(start, end))) continue
+    edit.redact(start, end)
+    schemeAll.lastIndex = end
+  }
+  return edit.done()
+}
+
+const pass = (text: string): string =>
+  SecretPairs.redact(redactSchemes(redactUrls(redactShapes(redactWebTokens(redactPem(text))))))
+
+const MOST_PASSES = 8
+
+/**
+ * Replaces the secrets in a text by the marker, labels kept.
+ *
+ * A replacement can make a neighbour recognisable, so it goes on until nothing changes: the outcome is its own outcome
+ * (PRO-6). A text that does not come to rest was made for that, and goes whole.
+ */
+export const redact = (text: string): string => {
+  let before = text
+  for (let round = 0; round < MOST_PASSES; round++) {
+    const after = pass(before)
+    if (after === before) return after
+    before = after
+  }
+  return marker
+}

@@ -1,0 +1,217 @@
+/**
+ * One tool call from the model's words to its record (PRM-1): visibility and deny rules, pre-call hooks, bounds,
+ * approval, execution, protection, post-call hooks, history.
+ *
+ * Rule: every kind of tool takes these steps in this order on every surface; there is no way around one. A call that
+ * was answered is recorded whatever happens meanwhile.
+ */
+import { type Ids, Limits } from "@errand/protocol"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { type Agent, ownerOf } from "./Agent.ts"
+import { Approvals } from "./Approvals.ts"
+import * as Bounds from "./Bounds.ts"
+import { Catalog, type CatalogTool, type ToolKind } from "./Catalog.ts"
+import type { Record, StorageFailed } from "./History.ts"
+import { type HookedCall, ToolHooks } from "./Hooks.ts"
+import type { Outcome } from "./ModelTurn.ts"
+import { emit, Outbox } from "./Outbox.ts"
+import * as Redaction from "./Redaction.ts"
+import * as ToolContent from "./ToolContent.ts"
+import { ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
+
+/** A call of an assistant message that is recorded already; `name` and `id` are legal, `arguments` is the model's text. */
+export interface PipelineCall {
+  readonly messageId: Ids.MessageId
+  readonly index: number
+  readonly id: string
+  /** The name the model used, which the catalog looks up. */
+  readonly asked: string
+  /** The name that history and events show. */
+  readonly name: string
+  readonly arguments: string
+  readonly activityId: Ids.ActivityId
+  /** Set when the executor was given the call: from then on it may have executed. */
+  started: boolean
+  /** Set when its result is recorded. */
+  settled: boolean
+}
+
+/** Takes tool calls through the steps. */
+export class ToolPipeline extends Context.Service<ToolPipeline, {
+  /** Runs steps 1 to 7 and tells what came of the call; nothing is recorded (Code Mode, `call_tool`). */
+  readonly attempt: (agent: Agent, call: PipelineCall) => Effect.Effect<ToolOutcome>
+  /** Runs all steps; when it returns the result is recorded and shown (SES-9). */
+  readonly settle: (agent: Agent, call: PipelineCall) => Effect.Effect<void, StorageFailed>
+  /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2). */
+  readonly close: (agent: Agent, calls: ReadonlyArray<PipelineCall>) => Effect.Effect<void, StorageFailed>
+}>()("@errand/runtime/ToolPipeline") {
+  static readonly layerNoDeps = Layer.effect(
+    ToolPipeline,
+    Effect.gen(function*() {
+      const catalog = yield* Catalog
+      const hooks = yield* ToolHooks
+      const limits = yield* Limits.Limits
+      const approvals = yield* Approvals
+      const executor = yield* ToolExecutor
+      const outbox = yield* Outbox
+      const maxBytes = limits.clientTools.result_bytes
+
+      const attempt = Effect.fnUntraced(function*(agent: Agent, call: PipelineCall) {
+        const resolution = catalog.resolve(agent.view, call.asked)
+        if (resolution._tag === "Refused") return resolution
+        const { decision, tool } = resolution
+
+        let bounded = Bounds.check(tool, call.arguments, limits)
+        let hooked: HookedCall | undefined
+        if (hooks !== null && Result.isSuccess(bounded)) {
+          hooked = hookedCall(agent, call, bounded.success)
+          const verdict = yield* hooks.before(hooked)
+          if (!verdict.allow) return refusedByHook(tool, verdict.reason)
+          if (verdict.arguments !== undefined) {
+            bounded = Bounds.check(tool, verdict.arguments, limits)
+            hooked = { ...hooked, arguments: verdict.arguments }
+          }
+        }
+        if (Result.isFailure(bounded)) return bounded.failure
+
+        if (decision === "ask") {
+          const verdict = yield* approvals.ask({
+            run: agent.run,
+            activityId: call.activityId,
+            name: tool.name,
+            summary: Redaction.protectMessage(`${tool.name} ${bounded.success.text}`, SUMMARY_CHARACTERS)
+          })
+          if (verdict !== "allowed") return notApproved(tool, verdict)
+        }
+
+        call.started = true
+        const outcome = yield* executor.execute({
+          run: agent.run,
+          taskId: agent.taskId,
+          subagentId: agent.subagentId,
+          activityId: call.activityId,
+          name: tool.name,
+          arguments: bounded.success.text,
+          depth: bounded.success.depth,
+          timeoutMs: tool.timeoutMs
+        })
+        const safe = protect(tool, outcome, maxBytes)
+        if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
+        const replaced = yield* hooks.after(hooked, {
+          ...safe,
+          status: safe._tag === "Success" ? "success" : "error"
+        })
+        if (replaced === undefined) return safe
+        return protect(tool, { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" }, maxBytes)
+      })
+
+      const kindOf = (agent: Agent, call: PipelineCall): ToolKind | undefined => {
+        const resolution = catalog.resolve(agent.view, call.asked)
+        return resolution._tag === "Tool" ? resolution.tool.kind : undefined
+      }
+      const activity = (agent: Agent, call: PipelineCall, status: "running" | Outcome) =>
+        emit(outbox, {
+          event: "tool.activity",
+          data: {
+            session_id: agent.run.sessionId,
+            run_id: agent.run.runId,
+            activity_id: call.activityId,
+            parent_id: agent.parentId,
+            task_id: agent.taskId,
+            subagent_id: agent.subagentId,
+            name: call.name,
+            status
+          }
+        })
+      const record = (agent: Agent, call: PipelineCall, end: ToolContent.ToolContent): Record => ({
+        kind: "result",
+        ...ownerOf(agent),
+        messageId: call.messageId,
+        index: call.index,
+        activityId: call.activityId,
+        id: call.id,
+        name: call.name,
+        ...end
+      })
+
+      const settle = (agent: Agent, call: PipelineCall): Effect.Effect<void, StorageFailed> =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function*() {
+            yield* activity(agent, call, "running")
+            const exit = yield* Effect.exit(restore(attempt(agent, call)))
+            if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
+            if (Exit.isFailure(exit)) yield* Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause)
+            const outcome = Exit.isSuccess(exit) ? exit.value : unexpected
+            const end = ToolContent.encode(outcome, kindOf(agent, call))
+            yield* agent.history.append([record(agent, call, end)])
+            call.settled = true
+            yield* activity(agent, call, end.outcome)
+          })
+        )
+
+      const close = Effect.fnUntraced(function*(agent: Agent, calls: ReadonlyArray<PipelineCall>) {
+        const open = calls.filter((call) => !call.settled)
+        if (open.length === 0) return
+        const ends = open.map((call) => ToolContent.cancelled(kindOf(agent, call), call.started))
+        yield* agent.history.append(open.map((call, i) => record(agent, call, ends[i]!)))
+        for (const call of open) {
+          call.settled = true
+          yield* activity(agent, call, "cancelled")
+        }
+      })
+
+      return ToolPipeline.of({ attempt, settle, close })
+    })
+  )
+}
+
+/** How much of a call's arguments a person is shown. */
+const SUMMARY_CHARACTERS = 400
+
+const unexpected: ToolOutcome = {
+  _tag: "Uncertain",
+  code: "internal_error",
+  message: "The tool failed unexpectedly. It may have executed: do not repeat it blindly."
+}
+
+const hookedCall = (agent: Agent, call: PipelineCall, bounded: Bounds.BoundedArguments): HookedCall => ({
+  tool: call.name,
+  callId: call.id,
+  sessionId: agent.run.sessionId,
+  runId: agent.run.runId,
+  taskId: agent.taskId,
+  arguments: bounded.text
+})
+
+const deniedCode = (tool: CatalogTool) => tool.kind === "client" ? "client_tool_denied" : "tool_denied"
+
+const refusedByHook = (tool: CatalogTool, reason: string): ToolOutcome => ({
+  _tag: "Refused",
+  code: deniedCode(tool),
+  message: Redaction.protectMessage(`A hook refused the call: ${reason} It was not executed.`, 1000)
+})
+
+const notApproved = (tool: CatalogTool, verdict: "denied" | "expired"): ToolOutcome => ({
+  _tag: "Refused",
+  code: deniedCode(tool),
+  message: verdict === "denied"
+    ? "Permission for this call was denied. It was not executed."
+    : "Nobody answered the question for permission in time. The call was not executed."
+})
+
+/** Step 6: what a tool told is untrusted until it went through here (PRO-1, PRO-5). */
+const protect = (tool: CatalogTool, outcome: ToolOutcome, maxBytes: number): ToolOutcome => {
+  if (outcome._tag !== "Success" && outcome._tag !== "Failure") return outcome
+  const safe = Redaction.protectResult(outcome, maxBytes)
+  if (Result.isSuccess(safe)) return { _tag: outcome._tag, ...safe.success }
+  return {
+    _tag: "Uncertain",
+    code: tool.kind === "client" ? "client_tool_result_rejected" : "result_rejected",
+    message: `The tool executed, but its result cannot be shown: ${safe.failure.message}.`
+  }
+}

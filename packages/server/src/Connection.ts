@@ -1,0 +1,80 @@
+/**
+ * Which requests are admitted, and in what order that is decided (sections 2 and 3).
+ *
+ * Rule: the checks of REQ-9 run in their order and the first that fails answers: frame, envelope, quota, duplicate id,
+ * method known, connection state; params and domain state are the handlers' matter. Nothing here does anything.
+ *
+ * 1. Each fresh id is used by the first frame that carries it, whatever becomes of that frame (REQ-3).
+ * 2. `idsLeft` falls by one for each fresh valid id and for each frame without a valid id, never below 0 (REQ-4).
+ * 3. After `closing` only `status` is admitted (LIF-1).
+ */
+import { type Frame, Json, type Limits, Requests, Wire, WireError } from "@errand/protocol"
+import * as Result from "effect/Result"
+
+/** The lifecycle (section 3). */
+export type ConnectionState = "new" | "initializing" | "ready" | "closing"
+
+/** What became of one line of input. */
+export type Admission =
+  | { readonly _tag: "Rejected"; readonly id: string | null; readonly error: WireError }
+  | { readonly _tag: "Admitted"; readonly id: string; readonly method: Requests.MethodName; readonly params: unknown }
+
+/** The state that admission depends on; mutable, one per connection. */
+export class Connection {
+  state: ConnectionState = "new"
+  /** Whether `client.tools` was negotiated: decides if `client.tool.result` is a method at all (RES-4). */
+  clientTools = false
+  idsLeft: number
+  private readonly used = new Set<string>()
+  private readonly limits: Limits.BaseLimits
+
+  constructor(limits: Limits.BaseLimits) {
+    this.limits = limits
+    this.idsLeft = limits.request_ids
+  }
+
+  /** Decides about one line that is not blank. */
+  admit(item: Exclude<Frame.FrameItem, { readonly _tag: "Overflow" }>): Admission {
+    if (item._tag === "Invalid") return this.reject(null, WireError.invalidFrame(item.reason))
+    const parsed = Json.parse(item.text, { maxDepth: this.limits.json_depth, opaque: Wire.inRequests })
+    if (Result.isFailure(parsed)) return this.reject(null, WireError.invalidFrame(parsed.failure.message))
+    const request = Wire.decodeRequest(parsed.success)
+    if (Result.isFailure(request)) return this.reject(request.failure.id, request.failure.error)
+    const { id, method, params } = request.success
+    if (this.idsLeft === 0) {
+      return { _tag: "Rejected", id, error: new WireError("request_quota_exceeded", EXHAUSTED) }
+    }
+    if (this.used.has(id)) {
+      return { _tag: "Rejected", id, error: new WireError("duplicate_id", "id: was used before on this connection") }
+    }
+    this.use(id)
+    if (!Requests.isMethod(method) || (method === "client.tool.result" && !this.clientTools)) {
+      return { _tag: "Rejected", id, error: new WireError("unsupported_method", "method: is not one of this server") }
+    }
+    const refusal = this.refusal(method)
+    return refusal === undefined ? { _tag: "Admitted", id, method, params } : { _tag: "Rejected", id, error: refusal }
+  }
+
+  private reject(id: string | null, error: WireError): Admission {
+    if (id === null || !this.used.has(id)) this.use(id)
+    return { _tag: "Rejected", id, error }
+  }
+
+  private use(id: string | null): void {
+    if (this.idsLeft === 0) return
+    this.idsLeft--
+    if (id !== null) this.used.add(id)
+  }
+
+  private refusal(method: Requests.MethodName): WireError | undefined {
+    if (method === "status") return undefined
+    if (this.state === "closing") return new WireError("shutting_down", "the server is closing")
+    if (method === "shutdown") return undefined
+    if (method === "initialize") {
+      return this.state === "new" ? undefined : new WireError("already_initialized", "initialize: was accepted before")
+    }
+    return this.state === "ready" ? undefined : new WireError("not_initialized", `${method}: initialize comes first`)
+  }
+}
+
+const EXHAUSTED = "this connection has used all its request ids; what is running goes on, start a new process for more"

@@ -1,0 +1,76 @@
+/**
+ * The process's own pipes and signals. This is an edge: it is the only place that touches stdin and stdout.
+ *
+ * Rule: stdout carries frames and nothing else, even when a dependency prints: whoever writes to `process.stdout` or
+ * `console` writes to stderr (FRM-1).
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import { fstatSync } from "node:fs"
+import type { Pipes } from "./Server.ts"
+
+/** What is wrong with the standard streams, in one line; undefined when they are pipes or sockets (CLS-5). */
+export const fault = (): string | undefined => {
+  for (const [fd, name] of [[0, "stdin"], [1, "stdout"]] as const) {
+    const stat = fstatSync(fd, { throwIfNoEntry: false })
+    if (process[name].isTTY || stat?.isFile() === true) {
+      return `errand serve --stdio talks to a program: ${name} must be a pipe, not a ${
+        process[name].isTTY ? "terminal" : "file"
+      }. Try errand demo.`
+    }
+  }
+  return undefined
+}
+
+/** A signal that asks the process to end. */
+export type Signal = "SIGTERM" | "SIGINT"
+
+/** The pipes of this process; `signal` tells which signal came first. */
+export const open = Effect.gen(function*() {
+  const { stdin, stdout } = process
+  const write = stdout.write.bind(stdout)
+  stdout.write = process.stderr.write.bind(process.stderr)
+
+  const terminated = yield* Deferred.make<void>()
+  let first: Signal | undefined
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      first ??= name
+      Deferred.doneUnsafe(terminated, Effect.void)
+    })
+  }
+  process.on("SIGHUP", () => Deferred.doneUnsafe(terminated, Effect.void))
+
+  let broken: Error | undefined
+  let onBroken: ((error: Error) => void) | undefined
+  stdout.on("error", (error) => {
+    broken = error
+    onBroken?.(error)
+  })
+  process.stderr.on("error", () => {
+    // Nobody reads our log any more; the connection goes on without it.
+  })
+
+  const pipes: Pipes = {
+    output: {
+      write: (text, done) => {
+        if (broken !== undefined) return done(broken)
+        onBroken = done
+        write(text, "utf8", done)
+      }
+    },
+    input: {
+      read: (chunk, end) => {
+        stdin.on("data", chunk).on("end", end).on("close", end).on("error", end)
+        return () => {
+          stdin.off("data", chunk).off("end", end).off("close", end)
+          stdin.pause()
+        }
+      },
+      pause: () => void stdin.pause(),
+      resume: () => void stdin.resume()
+    },
+    terminated: Deferred.await(terminated)
+  }
+  return { pipes, signal: () => first }
+})

@@ -1,0 +1,82 @@
+/**
+ * `errand serve --stdio`: one connection over the process's own pipes (PGM-1, CLS-4, CLS-5).
+ *
+ * Rule: this path loads nothing that it does not use, because every client waits for it; wrong usage is one line and
+ * exit code 64. This is an edge: it ends the process.
+ */
+import { Limits } from "@errand/protocol"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as References from "effect/References"
+import * as Result from "effect/Result"
+import { parseArgs } from "node:util"
+import * as Options from "../Options.ts"
+import { exitCode, serve } from "../Server.ts"
+import { limitsOf, Startup } from "../Startup.ts"
+import * as Stdio from "../Stdio.ts"
+
+/** The exit code of wrong usage (CLS-4). */
+export const WRONG_USAGE = 64
+
+const usage = (line: string): never => {
+  process.stderr.write(`${line}\n`)
+  return process.exit(WRONG_USAGE)
+}
+
+const parse = (args: ReadonlyArray<string>): Result.Result<Options.OptionTexts & { readonly stdio: boolean }, string> =>
+  Result.try({
+    try: () => {
+      const { values } = parseArgs({
+        args: [...args],
+        strict: true,
+        allowPositionals: false,
+        options: {
+          stdio: { type: "boolean" },
+          ...Object.fromEntries(Object.values(Options.entries).map(({ flag }) => [flag, { type: "string" as const }]))
+        }
+      })
+      const given = values as Readonly<Record<string, string | undefined>>
+      const texts = Object.entries(Options.entries).flatMap(([name, { flag }]) => {
+        const text = given[flag]
+        return text === undefined ? [] : [[name, text]]
+      })
+      return { ...Object.fromEntries(texts), stdio: values.stdio === true }
+    },
+    catch: (error) => `errand serve: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}`
+  })
+
+/** Serves until the connection closes, then ends the process; never returns before. */
+export const main = (args: ReadonlyArray<string>): void => {
+  if (process.platform === "win32") return usage("errand runs on Linux and macOS; on Windows use WSL.")
+  const parsed = parse(args)
+  if (Result.isFailure(parsed)) return usage(`${parsed.failure} See errand serve --help.`)
+  const { stdio, ...flags } = parsed.success
+  if (!stdio) return usage("errand serve: give --stdio; it is the one transport there is. See errand serve --help.")
+  const options = Options.decode(Options.merge(flags, process.env))
+  if (Result.isFailure(options)) return usage(`errand serve: ${options.failure}`)
+  const fault = Stdio.fault()
+  if (fault !== undefined) return usage(fault)
+
+  process.on("uncaughtException", (error) => fatal("uncaught exception", error))
+  process.on("unhandledRejection", (error) => fatal("unhandled rejection", error))
+
+  const program = Effect.gen(function*() {
+    const { pipes, signal } = yield* Stdio.open
+    const reason = yield* serve(pipes)
+    return exitCode(reason, signal())
+  }).pipe(
+    Effect.provide(Layer.mergeAll(
+      Startup.layer(options.success),
+      Layer.succeed(Limits.Limits, limitsOf(options.success)),
+      Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
+      Layer.succeed(References.MinimumLogLevel, options.success.logLevel)
+    ))
+  )
+  Effect.runPromise(program).then((code) => process.exit(code), (error) => fatal("the server failed", error))
+}
+
+const fatal = (what: string, error: unknown): void => {
+  process.stderr.write(`errand: ${what}: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
+  process.exit(70)
+}
