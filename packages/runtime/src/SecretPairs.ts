@@ -1,0 +1,116 @@
+/**
+ * Pairs inside text whose key is credential-like: `key=value`, `key: value`, `"key": "value"`, escaped or not (PRO-3).
+ *
+ * Rule: what is looked at behind a separator is consumed, and what is looked at before it ends at the separator before, so
+ * time is linear (PRO-6).
+ */
+import * as SecretKeys from "./SecretKeys.ts"
+import { Edit, marker, valueEnd } from "./SecretMarker.ts"
+
+/** Where the key before a separator ends, blanks, quotes, escapes and a closing bracket between them left out. */
+const keyEnd = (text: string, separator: number): number => {
+  let end = separator
+  while (end > 0) {
+    switch (text.charCodeAt(end - 1)) {
+      case 0x20:
+      case 0x09:
+      case 0x22:
+      case 0x27:
+      case 0x60:
+      case 0x5c:
+      case 0x5d:
+        end--
+        continue
+    }
+    break
+  }
+  return end
+}
+
+/** Finds the separators of pairs with a credential-like key, from left to right. */
+class Pairs {
+  private readonly text: string
+  private colon: number
+  private equals: number
+  constructor(text: string) {
+    this.text = text
+    this.colon = text.indexOf(":")
+    this.equals = text.indexOf("=")
+  }
+  /** The place of the next such separator from `from` on, or -1. */
+  next(from: number): number {
+    if (this.colon >= 0 && this.colon < from) this.colon = this.text.indexOf(":", from)
+    if (this.equals >= 0 && this.equals < from) this.equals = this.text.indexOf("=", from)
+    while (this.colon >= 0 || this.equals >= 0) {
+      const at = this.equals < 0 || (this.colon >= 0 && this.colon < this.equals) ? this.colon : this.equals
+      if (SecretKeys.endsAt(this.text, keyEnd(this.text, at))) return at
+      if (at === this.colon) this.colon = this.text.indexOf(":", at + 1)
+      else this.equals = this.text.indexOf("=", at + 1)
+    }
+    return -1
+  }
+}
+
+/** Whether a text, or JSON text as `JSON.stringify` escapes it, may hold such a pair; `false` is certain. */
+export const mayHold = (text: string): boolean => new Pairs(text).next(0) >= 0
+
+const operatorRest = /[:=>~]{0,3}[ \t]*/y
+const quoteOpening = /[[(]{0,8}(?:[bruf]{1,2}|[@$L])?(\\*)(["'`])/y
+const schemeValue = /(?:bearer|basic|digest|negotiate|token|apikey)[ \t]+(?=[^\s"'`\\&,;<>])/iy
+const opensOnly = /^[{[(]+$/
+const headerRest = /[;,][ \t]*(?=[^\s"'`\\&,;<>])/y
+
+/**
+ * Where the content of a quoted value ends. Behind `depth` backslashes the quote that closes has as many, while one of
+ * the content has more; a line break ends the value too.
+ */
+const quotedEnd = (text: string, start: number, depth: number, quote: string): number => {
+  let backslashes = 0
+  for (let at = start; at < text.length; at++) {
+    const char = text[at]!
+    if (char === "\n" || char === "\r") return at
+    if (char === quote) {
+      const levels = (backslashes + 1) / (depth + 1)
+      if (levels < 1) return at - backslashes
+      if (levels % 2 === 1) return at - depth
+    }
+    backslashes = char === "\\" ? backslashes + 1 : 0
+  }
+  return text.length
+}
+
+/** Whether the pair at `separator` is the user part of a URL, whose password is the marker already. */
+const isUrlUser = (text: string, separator: number, value: number): boolean =>
+  text.startsWith(`${marker}@`, value) &&
+  /:\/\/[^\s/?#@:"'`<>]*$/.test(text.slice(Math.max(0, separator - 64), separator))
+
+/** Replaces the values of such pairs; keys, quotes and the name of an authorization scheme stay. */
+export const redact = (text: string): string => {
+  const edit = new Edit(text)
+  const pairs = new Pairs(text)
+  for (let at = pairs.next(0); at >= 0;) {
+    operatorRest.lastIndex = at + 1
+    operatorRest.test(text)
+    let start = operatorRest.lastIndex
+    let end: number
+    quoteOpening.lastIndex = start
+    const opening = quoteOpening.exec(text)
+    if (opening !== null) {
+      start = quoteOpening.lastIndex
+      end = quotedEnd(text, start, opening[1]!.length, opening[2]!)
+    } else {
+      schemeValue.lastIndex = start
+      if (schemeValue.test(text)) start = schemeValue.lastIndex
+      end = valueEnd(text, start)
+      if (text[at] === ":" && SecretKeys.endsWithHeader(text, keyEnd(text, at))) {
+        for (headerRest.lastIndex = end; headerRest.test(text); headerRest.lastIndex = end) {
+          end = valueEnd(text, headerRest.lastIndex)
+        }
+      }
+      if (opensOnly.test(text.slice(start, Math.min(end, start + 9))) || isUrlUser(text, at, start)) end = start
+    }
+    if (end > start) edit.redact(start, end)
+    at = pairs.next(Math.max(end, at + 1))
+  }
+  return edit.done()
+}
