@@ -112,7 +112,10 @@ export const makeFolder = (path: string): void => {
   for (let made = path; made.length >= first.length; made = Path.dirname(made)) synchronise(Path.dirname(made))
 }
 
-const makeFile = (path: string): void => fs.closeSync(fs.openSync(path, "a", 0o600))
+/** Makes an empty file; one that exists is not even opened, for closing it would drop this process's locks on it. */
+const makeFile = (path: string): void => {
+  if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600))
+}
 
 const synchronise = (path: string): void => {
   const descriptor = fs.openSync(path, "r")

@@ -1,0 +1,89 @@
+/**
+ * Valid sequences of records, drawn from numbers: runs with parallel calls answered in any order, delegated agents among
+ * them, and ends.
+ */
+import type { JsonText } from "@errand/protocol"
+import type { Owner, Record } from "@errand/runtime"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Schema from "effect/Schema"
+
+/** Numbers that decide what happens next. */
+export const choices = Arbitrary.array(
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9999 }))),
+  { maxLength: 60 }
+)
+
+interface OpenCall {
+  readonly owner: Owner
+  readonly messageId: string
+  readonly index: number
+  readonly id: string
+}
+
+export const root = (runId: string): Owner => ({ runId, taskId: null, subagentId: null })
+
+export const user = (owner: Owner, text: string): Record => ({ kind: "user", ...owner, text })
+
+export const assistant = (
+  owner: Owner,
+  messageId: string,
+  text: string,
+  calls: ReadonlyArray<string> = []
+): Record => ({
+  kind: "assistant",
+  ...owner,
+  messageId,
+  text,
+  toolCalls: calls.map((id) => ({ id, name: `tool_${id}`, arguments: `{"of":"${id}"}` }))
+})
+
+export const result = (owner: Owner, messageId: string, index: number, id: string): Record => ({
+  kind: "result",
+  ...owner,
+  messageId,
+  index,
+  activityId: `activity-${id}`,
+  id,
+  name: `tool_${id}`,
+  outcome: "success",
+  content: `{"text":"RESULT-${id}"}` as JsonText
+})
+
+export const ended = (runId: string): Record => ({ kind: "run", ...root(runId), status: "completed", error: null })
+
+/** The story that the choices tell: as a runner would append it. */
+export const tell = (choices: ReadonlyArray<number>): Array<Record> => {
+  const records: Array<Record> = []
+  let runs = 0
+  let names = 0
+  let run: Owner | null = null
+  let task: Owner | null = null
+  let open: Array<OpenCall> = []
+  for (const choice of choices) {
+    if (run === null) {
+      run = root(`run-${++runs}`)
+      records.push(user(run, `prompt ${runs} ${"ä😀".repeat(choice)}`))
+      continue
+    }
+    const mine = open.filter((call) => call.owner.taskId === null)
+    const act = choice % 5
+    if (act === 0 && open.length === 0) {
+      records.push(ended(run.runId))
+      run = task = null
+    } else if (act === 1 && task === null) {
+      task = { ...run, taskId: `task-${++names}`, subagentId: `sub-${names}` }
+      records.push(user(task, "delegated"))
+    } else if (open.length > 0 && act !== 2) {
+      const [call] = open.splice(choice % open.length, 1)
+      records.push(result(call!.owner, call!.messageId, call!.index, call!.id))
+    } else {
+      const owner: Owner = act === 2 && task !== null ? task : run
+      if ((owner === run ? mine : open.filter((call) => call.owner === owner)).length > 0) continue
+      const messageId = `message-${++names}`
+      const ids = Array.from({ length: choice % 4 }, (_, i) => `${names}-${i}`)
+      records.push(assistant(owner, messageId, choice % 3 === 0 ? "" : `said ${names}`, ids))
+      open = [...open, ...ids.map((id, index) => ({ owner, messageId, index, id }))]
+    }
+  }
+  return records
+}
