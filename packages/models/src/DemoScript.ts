@@ -19,29 +19,29 @@ export const text = `{
     {
       "deltas": ["I look up the record ", "and render the report ", "at the same time."],
       "tool_calls": [
-        {"name": "client__lookup_record", "arguments": {"record_id": "R-7"}},
-        {"name": "client__render_report", "arguments": {"title": "Quarter", "record_ids": ["R-7", "R-8"]}}
+        {"id": "lookup", "name": "client__lookup_record", "arguments": {"record_id": "R-7"}},
+        {"id": "report", "name": "client__render_report", "arguments": {"title": "Quarter", "record_ids": ["R-7", "R-8"]}}
       ]
     },
     {
       "text": "Both are here, in the order I asked for them. The ledger holds a number that no double can hold:",
-      "tool_calls": [{"name": "client__lookup_record", "arguments": {"record_id": "ledger"}}]
+      "tool_calls": [{"id": "ledger", "name": "client__lookup_record", "arguments": {"record_id": "ledger"}}]
     },
     {
       "text": "Not a digit is lost: {{results}} Now something that you may refuse.",
-      "tool_calls": [{"name": "client__delete_record", "arguments": {"record_id": "R-7"}}]
+      "tool_calls": [{"id": "delete", "name": "client__delete_record", "arguments": {"record_id": "R-7"}}]
     },
     {
       "text": "Refused, and I go on. The export has a second and a half to answer.",
-      "tool_calls": [{"name": "client__slow_export", "arguments": {"format": "csv"}}]
+      "tool_calls": [{"id": "export", "name": "client__slow_export", "arguments": {"format": "csv"}}]
     },
     {
-      "deltas": ["The export did not answer in time, ", "and it may have run all the same. ", "Everything else is done."]
+      "deltas": ["It did not, ", "and it may have run all the same. ", "What I was told: {{results}}"]
     },
 
     {
       "text": "I start the export again. Cancel me while it waits.",
-      "tool_calls": [{"name": "client__slow_export", "arguments": {"format": "pdf"}}]
+      "tool_calls": [{"id": "again", "name": "client__slow_export", "arguments": {"format": "pdf"}}]
     },
 
     {

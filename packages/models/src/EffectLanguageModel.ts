@@ -118,7 +118,7 @@ const take = (answer: Answer, part: Part): Taken => {
 /** The text that the model streamed, where it is JSON: it has all its digits. Otherwise what was parsed is written. */
 const argumentsOf = (answer: Answer, { id, params }: { readonly id: string; readonly params: unknown }): string => {
   const streamed = answer.pieces.get(id)
-  if (streamed !== undefined && Result.isSuccess(Json.compact(streamed))) return streamed
+  if (streamed !== undefined && Result.isSuccess(Json.compact(streamed, { maxDepth: Infinity }))) return streamed
   return Result.getOrElse(ParsedJson.toText(params), (reason) => Json.quote(`refused: ${reason}`))
 }
 

@@ -14,10 +14,12 @@ import * as ParsedJson from "./ParsedJson.ts"
 /**
  * Reasoning, and the options that providers attach to texts and calls (signatures, item ids); `calls` in call order.
  *
- * Goes back as: all reasoning, then the text, then the calls.
+ * Goes back as: all reasoning, then the text, then the calls. It is stored with the session: version 1, the only one so
+ * far; what has another version, adapter or provider is ignored.
  */
 const Kept = Schema.Struct({
   adapter: Schema.Literal("effect/ai"),
+  version: Schema.Literal(1),
   provider: Schema.String,
   reasoning: Schema.Array(Schema.Struct({ text: Schema.String, options: Prompt.ProviderOptions })),
   text: Prompt.ProviderOptions,
@@ -40,7 +42,7 @@ export const keep = (provider: string, parts: ReadonlyArray<Response.AnyPart>): 
   }
   if (reasoning.length === 0 && [text, ...calls].every((options) => Object.keys(options).length === 0)) return null
   return JSON.stringify(
-    { adapter: "effect/ai", provider, reasoning, text, calls } satisfies typeof Kept.Type
+    { adapter: "effect/ai", version: 1, provider, reasoning, text, calls } satisfies typeof Kept.Type
   ) as JsonText
 }
 

@@ -14,14 +14,12 @@ export interface Parsed {
   readonly exact: boolean
 }
 
-const maxDepth = 1000
-
 /**
  * Parses a text; a number that a double cannot hold becomes a string of its digits, and a text that is no JSON a
  * string. In both cases `exact` is false.
  */
 export const fromText = (text: string): Parsed => {
-  const read = Json.read(text, { maxDepth })
+  const read = Json.read(text, { maxDepth: Infinity })
   if (Result.isFailure(read)) return { value: text, exact: false }
   let exact = true
   const plain = (node: Json.JsonNode): unknown => {
@@ -70,27 +68,24 @@ const first = <K>(entries: Iterable<readonly [K, Json.JsonNode]>, path: (key: K)
   return undefined
 }
 
-/** Whether a double holds just what the text says; each spelling of a number counts as that number. */
-const isHeld = (text: string): boolean => {
-  const written = decimal(text)
-  const held = decimal(String(Number(text)))
-  return written.digits === held.digits && written.exponent === held.exponent
-}
+/**
+ * Whether a double holds just what the text says; each spelling of a number counts as that number. The digits decide,
+ * since no double is a power of ten away from the text that it was read from.
+ */
+const isHeld = (text: string): boolean => digits(text) === digits(String(Number(text)))
 
 const isKnown = (text: string): boolean => {
   const value = Number(text)
-  return Number.isInteger(value) ? Number.isSafeInteger(value) : decimal(text).digits.length <= 15
+  return Number.isInteger(value) ? Number.isSafeInteger(value) : digits(text).length <= 15
 }
 
-/** The significant digits of a number, and the power of ten of the last one; zero has no digits. */
-const decimal = (text: string): { readonly digits: string; readonly exponent: number } => {
-  const [mantissa = "", power = "0"] = (text.startsWith("-") ? text.slice(1) : text).toLowerCase().split("e")
-  const [whole = "", fraction = ""] = mantissa.split(".")
-  const all = whole + fraction
+/** The significant digits of a number, from the first to the last that is not 0. */
+const digits = (text: string): string => {
+  const [mantissa = ""] = text.toLowerCase().split("e")
+  const all = mantissa.replace("-", "").replace(".", "")
   let start = 0
   let end = all.length
   while (start < end && all[start] === "0") start++
   while (end > start && all[end - 1] === "0") end--
-  if (start === end) return { digits: "", exponent: 0 }
-  return { digits: all.slice(start, end), exponent: Number(power) - fraction.length + all.length - end }
+  return all.slice(start, end)
 }

@@ -41,11 +41,12 @@ export class ScriptFault extends Data.TaggedError("ScriptFault")<{ readonly mess
  * Reads a script file (SCR-2, SCR-4). A text that is no JSON is refused in the words of `Json`.
  *
  * Besides what SCR-2 says: `root` is required and `tasks` is not; `text` and `deltas` exclude each other; a call has
- * exactly one of `arguments` and `arguments_text`.
+ * exactly one of `arguments` and `arguments_text`. Arguments may nest deeper than a frame may: it is the runtime that
+ * has to refuse them.
  */
 export const decode = (text: string): Decoded<Script> =>
   Result.gen(function*() {
-    const node = yield* Result.mapError(Json.read(text, { maxDepth }), notJson)
+    const node = yield* Result.mapError(Json.read(text, { maxDepth: Infinity }), notJson)
     const fields = yield* object("", node, ["format", "version", "root", "tasks"])
     if ((yield* field("", fields, "format", string)) !== "errand.script") {
       return yield* fault("format", `expected "errand.script"`)
@@ -56,9 +57,6 @@ export const decode = (text: string): Decoded<Script> =>
       tasks: fields.has("tasks") ? yield* field("", fields, "tasks", tasks) : new Map<string, ReadonlyArray<Step>>()
     }
   })
-
-/** Arguments may nest deeper than a frame may: it is the runtime that must refuse them. */
-const maxDepth = 1000
 
 const notJson = ({ message, offset, path }: Json.JsonFault) =>
   new ScriptFault({ message: `${path === "" ? "" : `${path}: `}${message} at byte ${offset}` })

@@ -382,7 +382,14 @@ describe("MDL-1 a conversation as a prompt of effect/ai", () => {
           Prompt.toolCallPart({ id: "renamed", name: "client__a", params: {}, providerExecuted: false })
         ]
       })
-      for (const foreign of [kept[0]!.replace(`"acme"`, `"other"`), `{"signature":"theirs"}`, "[]"]) {
+      for (
+        const foreign of [
+          kept[0]!.replace(`"acme"`, `"other"`),
+          kept[0]!.replace(`"version":1`, `"version":2`),
+          `{"signature":"theirs"}`,
+          "[]"
+        ]
+      ) {
         assert.deepStrictEqual((yield* prompted([said(json(foreign))])).content[0], bareContent, foreign)
       }
     }))

@@ -77,6 +77,22 @@ describe("SCR-3 replacements", () => {
     assert.strictEqual(text("<{{prompt}}>", bare), "<>")
   })
 
+  it("SCR-3 nothing but roles looks further back than the last assistant message, or the last prompt", () => {
+    const messages = [
+      ...Array.from({ length: 1000 }, () => conversation[0]!),
+      ...conversation,
+      { role: "user", text: "last" } as const
+    ]
+    for (let old = 0; old < 1003; old++) {
+      Object.defineProperty(messages, old, { get: () => assert.fail(`message ${old} was read`) })
+    }
+    const of = { ...request, messages }
+    assert.strictEqual(
+      text("{{results}}{{tools}}{{tool:x}}{{prompt}}plain", of),
+      `${text("{{results}}{{tools}}")}nulllastplain`
+    )
+  })
+
   it("SCR-3 what is no replacement stays as it stands", () => {
     for (
       const plain of [
