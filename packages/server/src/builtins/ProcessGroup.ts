@@ -2,7 +2,8 @@
  * A shell command with all the processes it starts (BLT-1, CLS-3).
  *
  * Rule: a group that was started is ended, by its scope, by its own end, or by the exit of this process; nothing waits
- * for pipes that processes outside the group hold open.
+ * for pipes that processes outside the group hold open. A process that makes itself a session of its own (`setsid`)
+ * leaves the group and is out of reach.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -124,9 +125,9 @@ const runs = (id: number): boolean => {
   }
 }
 
-const isRunningMember = (process: string, group: number): boolean => {
+const isRunningMember = (pid: string, group: number): boolean => {
   try {
-    const [state, , itsGroup] = readFileSync(`/proc/${process}/stat`, "latin1").replace(/^.*\) /s, "").split(" ", 3)
+    const [state, , itsGroup] = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /s, "").split(" ", 3)
     return Number(itsGroup) === group && state !== "Z" && state !== "X"
   } catch {
     return false
@@ -175,7 +176,10 @@ class Group implements Running {
   readonly end: Effect.Effect<boolean> = Effect.uninterruptible(Effect.callback((resume) => {
     const { child: { pid }, groups } = this
     if (pid === undefined || !groups.live.has(pid)) return resume(Effect.succeed(false))
-    const found = runs(pid)
+    if (!runs(pid)) {
+      groups.live.delete(pid)
+      return resume(Effect.succeed(false))
+    }
     const started = performance.now()
     let killed = false
     const kill = () => {
@@ -186,7 +190,7 @@ class Group implements Running {
       const waited = performance.now() - started
       if (!runs(pid) || waited >= GRACE_MS + KILLED_MS) {
         groups.live.delete(pid)
-        return resume(Effect.succeed(found))
+        return resume(Effect.succeed(true))
       }
       if (!killed && (waited >= GRACE_MS || groups.closing)) kill()
       setTimeout(look, LOOK_MS)

@@ -1,18 +1,18 @@
 /**
  * `search_files`: where a literal text occurs (BLT-1).
  *
- * Rule: the pattern is never a regular expression, so time is linear in the bytes read, and files, bytes and matches
+ * Rule: the pattern is no regular expression, so time is linear in the bytes read, and files, bytes and matches
  * are bounded. No link is followed.
  */
 import type { ToolOutcome } from "@errand/runtime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
 import * as BuiltinTool from "./BuiltinTool.ts"
 import * as Excerpt from "./Excerpt.ts"
 import * as Listing from "./Listing.ts"
+import * as Literal from "./Literal.ts"
 import { isBinary } from "./ReadFile.ts"
-import { type Opened, system, systemFailure, type Workspace } from "./Workspace.ts"
+import { type EntryKind, type Opened, system, systemFailure, type Workspace } from "./Workspace.ts"
 
 /** Bytes of the largest file that is searched. */
 const FILE_BYTES = 4 * 1024 * 1024
@@ -25,6 +25,9 @@ const TOTAL_BYTES = 512 * 1024 * 1024
 
 /** Directories below the one that is searched; each holds a descriptor open. */
 const DEPTH = 64
+
+/** Files that are read at the same time. */
+const BATCH = 8
 
 /** Bytes shown of a line: before the match, and from its start on. */
 const BEFORE_BYTES = 80
@@ -43,9 +46,9 @@ const Arguments = Schema.Struct({
   path: Schema.optionalKey(BuiltinTool.NonEmpty)
 })
 
-/** What was found so far, and what was left out. */
+/** What was found so far, and what was left out; files of one batch count at the same time. */
 interface Search {
-  readonly pattern: Buffer
+  readonly find: Literal.Find
   /** Bytes of matches that are worth keeping. */
   readonly max: number
   readonly matches: Array<string>
@@ -68,16 +71,13 @@ const around = (content: Buffer, start: number, match: number, end: number): str
   return `${from > start ? Excerpt.MARK : ""}${text.replace(/\r$/, "")}${to < end ? Excerpt.MARK : ""}`
 }
 
-/** Adds the matching lines of one file's content. */
-const matchLines = (search: Search, shown: string, content: Buffer): void => {
+/** The matching lines of one file's content, no more than exceed `max` bytes. */
+const matchLines = (shown: string, content: Buffer, find: Literal.Find, max: number): ReadonlyArray<string> => {
+  const matches: Array<string> = []
+  let bytes = 0
   let line = 1
   let start = 0
-  let match = content.indexOf(search.pattern)
-  while (match !== -1) {
-    if (search.bytes > search.max) {
-      search.stopped = "matches"
-      return
-    }
+  for (let match = find(content, 0); match !== -1 && bytes <= max;) {
     for (let feed = content.indexOf(LF, start); feed !== -1 && feed < match; feed = content.indexOf(LF, start)) {
       line++
       start = feed + 1
@@ -85,13 +85,14 @@ const matchLines = (search: Search, shown: string, content: Buffer): void => {
     const feed = content.indexOf(LF, match)
     const end = feed === -1 ? content.length : feed
     const found = `${Excerpt.oneLine(shown)}:${line}: ${around(content, start, match, end)}\n`
-    search.matches.push(found)
-    search.bytes += Excerpt.size(found)
-    match = end === content.length ? -1 : content.indexOf(search.pattern, end + 1)
+    matches.push(found)
+    bytes += Excerpt.size(found)
+    match = find(content, end + 1)
   }
+  return matches
 }
 
-/** Reads a whole file of at most `FILE_BYTES`; undefined when it grew beyond them. */
+/** Reads a file as long as it was when it was opened, and one byte more. */
 const contentOf = Effect.fnUntraced(function*({ handle, stat }: Opened) {
   const buffer = Buffer.allocUnsafe(Math.min(stat.size, FILE_BYTES) + 1)
   let length = 0
@@ -107,57 +108,79 @@ const searchFile = Effect.fnUntraced(function*(search: Search, file: Opened) {
   search.files++
   if (file.stat.size > FILE_BYTES) {
     search.large++
-    return
+    return []
   }
   const content = yield* Effect.mapError(contentOf(file), (code) => systemFailure(file.shown, code))
   search.read += content.length
-  if (!isBinary(content)) matchLines(search, file.shown, content)
-  if (search.stopped === undefined && (search.files >= FILES || search.read >= TOTAL_BYTES)) search.stopped = "files"
+  return isBinary(content) ? [] : matchLines(file.shown, content, search.find, search.max)
 })
+
+/** Adds what was found in some files, in their order, and ends the search at its bounds. */
+const add = (search: Search, found: ReadonlyArray<ReadonlyArray<string>>): void => {
+  for (const match of found.flat()) {
+    search.matches.push(match)
+    search.bytes += Excerpt.size(match)
+    if (search.bytes > search.max) {
+      search.stopped = "matches"
+      return
+    }
+  }
+  if (search.files >= FILES || search.read >= TOTAL_BYTES) search.stopped = "files"
+}
 
 const searchDirectory: (
   workspace: Workspace["Service"],
   search: Search,
   directory: Opened,
   depth: number
-) => Effect.Effect<void, ToolOutcome, Scope.Scope> = Effect.fnUntraced(function*(workspace, search, directory, depth) {
+) => Effect.Effect<void, ToolOutcome> = Effect.fnUntraced(function*(workspace, search, directory, depth) {
+  const within = <A>(name: string, kind: EntryKind, use: (opened: Opened) => Effect.Effect<A, ToolOutcome>, none: A) =>
+    workspace.openEntry(directory, name, { kind }).pipe(
+      Effect.flatMap(use),
+      Effect.scoped,
+      Effect.catch(() =>
+        Effect.sync(() => {
+          search.unreadable++
+          return none
+        })
+      )
+    )
   const { entries, more } = yield* Listing.read(directory)
   search.unreadable += more
-  for (const entry of entries) {
-    if (search.stopped !== undefined) return
-    const kind = entry.isFile() ? "file" : entry.isDirectory() && !SKIPPED.has(entry.name) ? "directory" : undefined
-    if (kind === undefined) continue
-    if (kind === "directory" && depth === DEPTH) {
-      search.deep++
-      continue
+  for (let at = 0; at < entries.length && search.stopped === undefined; at++) {
+    const { name } = entries[at]!
+    if (entries[at]!.isDirectory()) {
+      if (SKIPPED.has(name)) continue
+      if (depth === DEPTH) search.deep++
+      else {yield* within(name, "directory", (opened) =>
+          searchDirectory(workspace, search, opened, depth + 1), undefined)}
+    } else if (entries[at]!.isFile()) {
+      const batch = [name]
+      while (batch.length < BATCH && entries[at + 1]?.isFile() === true) batch.push(entries[++at]!.name)
+      const found = yield* Effect.forEach(
+        batch,
+        (name) => within<ReadonlyArray<string>>(name, "file", (opened) => searchFile(search, opened), []),
+        { concurrency: BATCH }
+      )
+      add(search, found)
     }
-    yield* workspace.openEntry(directory, entry.name, { kind }).pipe(
-      Effect.flatMap((opened) =>
-        kind === "file" ? searchFile(search, opened) : searchDirectory(workspace, search, opened, depth + 1)
-      ),
-      Effect.scoped,
-      Effect.catch(() => Effect.sync(() => search.unreadable++))
-    )
   }
 })
 
 const noticesOf = (search: Search, rest: number): Array<string> => {
+  const { deep, files, large, stopped, unreadable } = search
   const notices: Array<string> = []
-  if (search.stopped === "matches") {
-    notices.push(`more matches; search a narrower path or a longer text`)
-  } else if (rest > 0) notices.push(Excerpt.counted(rest, "more matching line"))
-  if (search.stopped === "files") {
-    notices.push(`stopped after ${Excerpt.counted(search.files, "file")}; name a path to search the rest`)
+  if (stopped === "matches") notices.push("more matches; search a narrower path or a longer text")
+  else if (rest > 0) notices.push(Excerpt.counted(rest, "more matching line"))
+  if (stopped === "files") {
+    notices.push(`stopped after ${Excerpt.counted(files, "file")}; name a path to search the rest`)
   }
-  if (search.large > 0) {
-    notices.push(`${Excerpt.counted(search.large, "file")} larger than ${Excerpt.count(FILE_BYTES)} bytes not searched`)
-  }
-  if (search.unreadable > 0) {
-    notices.push(`${Excerpt.counted(search.unreadable, "entry", "entries")} that could not be read not searched`)
-  }
-  if (search.deep > 0) {
-    notices.push(`${Excerpt.counted(search.deep, "directory", "directories")} nested too deep not searched`)
-  }
+  const unsearched = [
+    ...(large > 0 ? [`${Excerpt.counted(large, "file")} larger than ${Excerpt.count(FILE_BYTES)} bytes`] : []),
+    ...(unreadable > 0 ? [`${Excerpt.counted(unreadable, "entry", "entries")} out of reach`] : []),
+    ...(deep > 0 ? [`${Excerpt.counted(deep, "directory", "directories")} nested too deep`] : [])
+  ]
+  if (unsearched.length > 0) notices.push(`not searched: ${unsearched.join(", ")}`)
   return notices
 }
 
@@ -183,7 +206,7 @@ export const make = (workspace: Workspace["Service"], max: number): BuiltinTool.
     summary: ({ path = ".", pattern }) => `search ${Excerpt.oneLine(path)} for ${Excerpt.oneLine(pattern)}`,
     run: Effect.fnUntraced(function*({ path = ".", pattern }) {
       const search: Search = {
-        pattern: Buffer.from(pattern),
+        find: Literal.find(Buffer.from(pattern)),
         max,
         matches: [],
         bytes: 0,
@@ -196,7 +219,7 @@ export const make = (workspace: Workspace["Service"], max: number): BuiltinTool.
       }
       const opened = yield* workspace.open(path, "any")
       if (opened.stat.isDirectory()) yield* searchDirectory(workspace, search, opened, 0)
-      else yield* searchFile(search, opened)
+      else add(search, [yield* searchFile(search, opened)])
       const lines = search.matches.length > 0
         ? search.matches
         : [`(no match in ${Excerpt.counted(search.files, "file")})`]

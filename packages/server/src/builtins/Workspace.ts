@@ -149,7 +149,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
   if (!rootStat.isDirectory()) return yield* unusable("ENOTDIR")
   const home = yield* canonical(options.home)
   const descriptors = options.descriptors === undefined
-    ? yield* Effect.match(system(() => fs.readlink("/proc/self/fd/1").then(() => "/proc/self/fd")), {
+    ? yield* Effect.match(system(() => fs.access("/proc/self/fd").then(() => "/proc/self/fd")), {
       onFailure: () => null,
       onSuccess: (found) => found
     })

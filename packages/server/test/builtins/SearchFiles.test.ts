@@ -46,7 +46,7 @@ describe("BLT-1 search_files", () => {
       put("limit", `foo${"x".repeat(4 * 1024 * 1024 - 3)}`)
       const text = yield* search("foo")
       assert.isTrue(text.startsWith(`limit:1: foo${"x".repeat(157)}…\n`))
-      assert.isTrue(text.endsWith("\n… 1 file larger than 4,194,304 bytes not searched"))
+      assert.isTrue(text.endsWith("\n… not searched: 1 file larger than 4,194,304 bytes"))
       assert.strictEqual(text.split("\n").length, 2)
       assert.strictEqual(yield* search("foo", "d/node_modules"), "d/node_modules/x:1: foo\n")
       assert.strictEqual(yield* search("foo", ".git"), ".git/x:1: foo\n")
@@ -62,6 +62,18 @@ describe("BLT-1 search_files", () => {
       assert.isTrue(text.endsWith("\n… more matches; search a narrower path or a longer text"))
     }).pipe(withFolder))
 
+  it.live("matches of exactly the bound are all shown, of one more the text says so", () =>
+    Effect.gen(function*() {
+      const { put } = yield* Folder
+      const name = (i: number) => `${i}`.padStart(120, "0")
+      for (let i = 0; i < 256; i++) put(name(i), "foo")
+      const whole = yield* search("foo")
+      assert.strictEqual(whole, Array.from({ length: 256 }, (_, i) => `${name(i)}:1: foo\n`).join(""))
+      assert.strictEqual(Buffer.byteLength(whole), 32_768)
+      put(name(256), "foo")
+      assert.isTrue((yield* search("foo")).endsWith("\n… more matches; search a narrower path or a longer text"))
+    }).pipe(withFolder))
+
   it.live("directories nested deeper than the bound are told, not followed", () =>
     Effect.gen(function*() {
       const { put } = yield* Folder
@@ -69,7 +81,7 @@ describe("BLT-1 search_files", () => {
       put(`${"d/".repeat(65)}f`, "foo")
       assert.strictEqual(
         yield* search("foo"),
-        `${"d/".repeat(64)}f:1: foo\n… 1 directory nested too deep not searched`
+        `${"d/".repeat(64)}f:1: foo\n… not searched: 1 directory nested too deep`
       )
       assert.strictEqual(
         yield* search("foo", join("d", "d")),
