@@ -8,6 +8,7 @@ import * as Result from "effect/Result"
 import * as Json from "./Json.ts"
 import type { JsonText } from "./Json.ts"
 import { step } from "./JsonScanner.ts"
+import * as Limits from "./Limits.ts"
 import type { BaseLimits, ClientToolLimits, LimitValues } from "./Limits.ts"
 import { WireError } from "./WireError.ts"
 
@@ -72,7 +73,7 @@ const requiredFault = (value: unknown, limits: BaseLimits): WireError | undefine
 export const negotiate = (
   params: Readonly<Record<string, unknown>>,
   offered: ReadonlyArray<OptionalCapability>,
-  limits: LimitValues
+  limits: LimitValues = Limits.defaults
 ): Result.Result<Negotiated, WireError> => {
   for (const key of Object.keys(params)) {
     if (key !== "required_capabilities" && key !== "client_tools") {
