@@ -12,8 +12,9 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { type Agent, ownerOf } from "./Agent.ts"
+import * as Bounds from "./Bounds.ts"
 import { Catalog } from "./Catalog.ts"
-import type { StorageFailed } from "./History.ts"
+import type { History, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
 import { type ModelEvent, type ModelFailed, type ModelToolCall, ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
@@ -24,7 +25,9 @@ import { type PipelineCall, ToolPipeline } from "./ToolPipeline.ts"
 export class TurnLimitReached extends Data.TaggedError("TurnLimitReached")<{ readonly limit: number }> {}
 
 /** A request would have violated the history invariant; it was not sent. A fault of ours (SES-11). */
-export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{ readonly message: string }> {}
+export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{
+  readonly violations: ReadonlyArray<HistoryCheck.Violation>
+}> {}
 
 export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | HistoryInvalid
 
@@ -53,6 +56,15 @@ export class AgentLoop extends Context.Service<AgentLoop, {
       const outbox = yield* Outbox
       const newId = yield* Ids.Generator
       const turnLimit = yield* TurnLimit
+      const checkers = new WeakMap<History, HistoryCheck.Checker>()
+      const checkerOf = (history: History): HistoryCheck.Checker => {
+        let checker = checkers.get(history)
+        if (checker === undefined) {
+          checker = new HistoryCheck.Checker(history.messages, { texts: "trusted" })
+          checkers.set(history, checker)
+        }
+        return checker
+      }
 
       const ask = Effect.fnUntraced(function*(agent: Agent, messageId: Ids.MessageId) {
         const events = new Answering(agent, messageId, (event) => outbox.offer(event))
@@ -102,14 +114,11 @@ export class AgentLoop extends Context.Service<AgentLoop, {
         )
 
       const run = Effect.fnUntraced(function*(agent: Agent) {
-        let checked = 0
+        const { history } = agent
         while (true) {
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
-          const violations = HistoryCheck.check(agent.history.messages, checked)
-          if (violations.length > 0) {
-            return yield* new HistoryInvalid({ message: violations.map((one) => one.message).join("; ") })
-          }
-          checked = agent.history.messages.length
+          const violations = checkerOf(history).advance()
+          if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
           const answer = yield* ask(agent, messageId)
           const calls = legalCalls(agent, messageId, answer.toolCalls, newId)
@@ -196,7 +205,7 @@ class Answering {
 const storedCall = (call: PipelineCall): ModelToolCall => ({
   id: call.id,
   name: call.name,
-  arguments: HistoryCheck.legalArguments(call.arguments)
+  arguments: Bounds.recorded(call.arguments)
 })
 
 const legalCalls = (
@@ -216,7 +225,7 @@ const legalCalls = (
       id,
       asked: call.name,
       name: HistoryCheck.legalName(call.name),
-      arguments: call.arguments,
+      arguments: Bounds.read(call.arguments),
       activityId: newId() as Ids.ActivityId,
       started: false,
       settled: false

@@ -27,52 +27,48 @@ const refused = (tool: CatalogTool, what: "invalid_arguments" | "payload_limit",
   message: `${message} The call was not executed.`
 })
 
-/** Checks a model's or a hook's raw arguments; blank text counts as `{}`. */
+/** How deep a model's arguments may nest at all; what a client gets is bounded more narrowly. */
+const MOST_DEPTH = 256
+
+/** What a raw text of arguments is; blank text counts as `{}` (CAL-4). */
+export type ReadArguments =
+  | ({ readonly _tag: "Object" } & BoundedArguments)
+  | { readonly _tag: "Invalid"; readonly what: "invalid_arguments" | "payload_limit"; readonly problem: string }
+
+/** Reads arguments once; what is recorded and what is executed both come from this. */
+export const read = (raw: string): ReadArguments => {
+  if (raw.trim() === "") return { _tag: "Object", text: "{}" as JsonText, depth: 1 }
+  const value = Json.compact(raw, { maxDepth: MOST_DEPTH })
+  if (Result.isFailure(value)) {
+    const { message, rule } = value.failure
+    const what = rule === "depth" ? "payload_limit" : "invalid_arguments"
+    return { _tag: "Invalid", what, problem: `The arguments are no valid JSON: ${message}.` }
+  }
+  const { depth, kind, text } = value.success
+  return kind === "object"
+    ? { _tag: "Object", text, depth }
+    : { _tag: "Invalid", what: "invalid_arguments", problem: `The arguments are ${kind}, but must be a JSON object.` }
+}
+
+/** Arguments as a provider takes them back: an object, `{}` in the place of what was none (SES-11). */
+export const recorded = (given: ReadArguments): JsonText => given._tag === "Object" ? given.text : "{}" as JsonText
+
+/** Checks arguments that were read against what the tool may be given. */
 export const check = (
   tool: CatalogTool,
-  raw: string,
+  given: ReadArguments,
   limits: Limits.LimitValues
 ): Result.Result<BoundedArguments, ToolOutcome> => {
-  if (raw.trim() === "") return Result.succeed({ text: "{}" as JsonText, depth: 1 })
+  if (given._tag === "Invalid") return Result.fail(refused(tool, given.what, given.problem))
+  if (tool.kind !== "client") return Result.succeed(given)
   const { arguments_bytes } = limits.clientTools
-  if (tool.kind === "client" && raw.length > limits.base.input_frame_bytes * 4) {
-    return Result.fail(refused(tool, "payload_limit", `The arguments are larger than ${arguments_bytes} bytes.`))
-  }
-  const read = Json.compact(raw, { maxDepth: 256 })
-  if (Result.isFailure(read)) {
-    const deep = read.failure.rule === "depth"
-    return Result.fail(
-      refused(
-        tool,
-        deep ? "payload_limit" : "invalid_arguments",
-        `The arguments are no valid JSON: ${read.failure.message}.`
-      )
-    )
-  }
-  const { depth, kind, text } = read.success
-  if (kind !== "object") {
-    return Result.fail(refused(tool, "invalid_arguments", `The arguments are ${kind}, but must be a JSON object.`))
-  }
-  if (tool.kind !== "client") return Result.succeed({ text, depth })
-  const bytes = Json.byteLength(text)
-  if (bytes > arguments_bytes) {
-    return Result.fail(
-      refused(tool, "payload_limit", `The arguments have ${bytes} bytes; at most ${arguments_bytes} can be sent.`)
-    )
-  }
-  if (depth + CALL_ENVELOPE_DEPTH > limits.base.json_depth) {
-    return Result.fail(
-      refused(
-        tool,
-        "payload_limit",
-        `The arguments are ${depth} containers deep; at most ${
-          limits.base.json_depth - CALL_ENVELOPE_DEPTH
-        } can be sent.`
-      )
-    )
-  }
+  const most = limits.base.json_depth - CALL_ENVELOPE_DEPTH
+  const bytes = Json.byteLength(given.text)
+  const fail = (problem: string) => Result.fail(refused(tool, "payload_limit", problem))
+  if (bytes > arguments_bytes) return fail(`The arguments have ${bytes} bytes; at most ${arguments_bytes} can be sent.`)
+  if (given.depth > most) return fail(`The arguments are ${given.depth} containers deep; at most ${most} can be sent.`)
   if (bytes + CALL_ENVELOPE_BYTES > limits.base.output_frame_bytes) {
-    return Result.fail(refused(tool, "payload_limit", "The arguments do not fit into one frame."))
+    return fail("The arguments do not fit into a frame.")
   }
-  return Result.succeed({ text, depth })
+  return Result.succeed(given)
 }

@@ -23,6 +23,8 @@ export interface CatalogTool extends OfferedTool {
   readonly inspection: boolean
   /** What happens where no rule matches (HKS-1). */
   readonly otherwise: Decision
+  /** What a call would do, for the person who is asked; unprotected. By default its arguments are shown. */
+  readonly summary?: (args: JsonText) => string
 }
 
 /** Whose view it is: the surface, and which tools this agent may have at all (DEL-1). */

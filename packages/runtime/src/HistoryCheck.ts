@@ -33,20 +33,30 @@ const legal = /^[a-zA-Z0-9_-]{1,64}$/
 
 type Calls = ReadonlyArray<ModelToolCall>
 
-/** Collects the violations of one conversation from a message on. */
-class Check {
-  readonly violations: Array<Violation> = []
+/**
+ * Checks a conversation that grows: `advance` looks at each message once.
+ *
+ * With `texts` trusted, JSON is taken for what its type says and not read again: for messages that this process made.
+ */
+export class Checker {
+  private violations: Array<Violation> = []
   private readonly ids = new Set<string>()
   private readonly messages: ReadonlyArray<Message>
-  private readonly from: number
-  constructor(messages: ReadonlyArray<Message>, from: number) {
+  private readonly trusted: boolean
+  private from: number
+
+  /** Begins at message `from`; those before are taken as checked. */
+  constructor(messages: ReadonlyArray<Message>, options: { readonly from?: number; readonly texts?: "trusted" } = {}) {
     this.messages = messages
-    this.from = from
+    this.trusted = options.texts === "trusted"
+    this.from = options.from ?? 0
+    // Ids are unique over the whole conversation, so those of checked messages are only collected.
+    for (let at = 0; at < this.from; at++) for (const call of callsOf(messages[at])) this.ids.add(call.id)
   }
 
-  run(): ReadonlyArray<Violation> {
-    // Ids are unique over the whole conversation, so those of checked messages are only collected.
-    for (let at = 0; at < this.from; at++) for (const call of callsOf(this.messages[at])) this.ids.add(call.id)
+  /** The violations in what came since the last time; all calls must have their results now. */
+  advance(): ReadonlyArray<Violation> {
+    this.violations = []
     let open = callsOf(this.messages[this.from - 1])
     for (let at = this.from; at < this.messages.length; at++) {
       const message = this.messages[at]!
@@ -56,17 +66,28 @@ class Check {
         this.wellFormed(message.text, at)
       }
       if (message.role === "assistant") {
-        if (message.provider !== undefined && !isJson(message.provider)) this.say("provider", at)
+        if (message.provider !== undefined && !this.isJson(message.provider)) this.say("provider", at)
         for (const [index, call] of message.toolCalls.entries()) this.call(at, index, call)
       }
       open = callsOf(message)
     }
     if (open.length > 0) this.say("missing_results", this.messages.length - 1)
+    this.from = this.messages.length
     return this.violations
   }
 
   private say(rule: Rule, message: number, index?: number): void {
     this.violations.push(index === undefined ? { rule, message } : { rule, message, index })
+  }
+
+  private isJson(text: string): boolean {
+    return this.trusted || Result.isSuccess(Json.compact(text, { maxDepth: MOST_DEPTH }))
+  }
+
+  private isObject(text: string): boolean {
+    if (this.trusted) return text.startsWith("{")
+    const value = Json.compact(text, { maxDepth: MOST_DEPTH })
+    return Result.isSuccess(value) && value.success.kind === "object"
   }
 
   private wellFormed(text: string, message: number, index?: number): void {
@@ -78,7 +99,7 @@ class Check {
     if (!legal.test(call.id)) this.say("illegal_id", message, index)
     if (this.ids.has(call.id)) this.say("repeated_id", message, index)
     this.ids.add(call.id)
-    if (!isObject(call.arguments)) this.say("arguments", message, index)
+    if (!this.isObject(call.arguments)) this.say("arguments", message, index)
   }
 
   private results(message: number, results: ReadonlyArray<ToolResult>, calls: Calls): void {
@@ -88,19 +109,12 @@ class Check {
       const call = calls[index]
       if (call === undefined) this.say("orphan_results", message, index)
       else if (call.id !== result.id || call.name !== result.name) this.say("result_order", message, index)
-      if (!isJson(result.content)) this.say("content", message, index)
+      if (!this.isJson(result.content)) this.say("content", message, index)
     }
   }
 }
 
 const callsOf = (message: Message | undefined): Calls => message?.role === "assistant" ? message.toolCalls : []
-
-const isJson = (text: string): boolean => Result.isSuccess(Json.compact(text, { maxDepth: MOST_DEPTH }))
-
-const isObject = (text: string): boolean => {
-  const value = Json.compact(text, { maxDepth: MOST_DEPTH })
-  return Result.isSuccess(value) && value.success.kind === "object"
-}
 
 /** How deep JSON in a history may nest: as deep as any reader accepts, since narrower bounds are checked elsewhere. */
 const MOST_DEPTH = 1000
@@ -112,7 +126,7 @@ const MOST_DEPTH = 1000
  * passed: a call of the last of them that has no results yet is expected to get them at `from`.
  */
 export const check = (messages: ReadonlyArray<Message>, from = 0): ReadonlyArray<Violation> =>
-  new Check(messages, from).run()
+  new Checker(messages, { from }).advance()
 
 /** A name that every provider accepts: illegal characters become `_`, and it is cut at 64; an empty one becomes `_`. */
 export const legalName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/gu, "_").slice(0, 64) || "_"

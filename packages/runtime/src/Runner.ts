@@ -13,8 +13,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Agent, noUsage, ownerOf, type Usage } from "./Agent.ts"
 import { AgentLoop, type LoopError } from "./AgentLoop.ts"
-import { Approvals } from "./Approvals.ts"
-import { Broker } from "./Broker.ts"
 import { rootView } from "./Catalog.ts"
 import type { History } from "./History.ts"
 import { emit, Outbox } from "./Outbox.ts"
@@ -146,12 +144,6 @@ export class AgentRunner extends Context.Service<AgentRunner, {
   static readonly layer = this.layerNoDeps.pipe(
     Layer.provide(AgentLoop.layerNoDeps),
     Layer.provide(ToolPipeline.layerNoDeps)
-  )
-
-  /** The runner whose client tools go over a wire: needs a model, a catalog and an outbox. */
-  static readonly layerLive = this.layer.pipe(
-    Layer.provide(Broker.layerExecutor),
-    Layer.provideMerge(Layer.merge(Broker.layerNoDeps, Approvals.layerNoDeps))
   )
 }
 

@@ -5,7 +5,7 @@
  * Rule: every kind of tool takes these steps in this order on every surface; there is no way around one. A call that
  * was answered is recorded whatever happens meanwhile.
  */
-import { type Ids, Limits } from "@errand/protocol"
+import { type Ids, type JsonText, Limits } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ import * as Redaction from "./Redaction.ts"
 import * as ToolContent from "./ToolContent.ts"
 import { ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
 
-/** A call of an assistant message that is recorded already; `name` and `id` are legal, `arguments` is the model's text. */
+/** A call of an assistant message that is recorded already; `name` and `id` are legal. */
 export interface PipelineCall {
   readonly messageId: Ids.MessageId
   readonly index: number
@@ -33,7 +33,7 @@ export interface PipelineCall {
   readonly asked: string
   /** The name that history and events show. */
   readonly name: string
-  readonly arguments: string
+  readonly arguments: Bounds.ReadArguments
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
@@ -73,7 +73,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           const verdict = yield* hooks.before(hooked)
           if (!verdict.allow) return refusedByHook(tool, verdict.reason)
           if (verdict.arguments !== undefined) {
-            bounded = Bounds.check(tool, verdict.arguments, limits)
+            bounded = Bounds.check(tool, Bounds.read(verdict.arguments), limits)
             hooked = { ...hooked, arguments: verdict.arguments }
           }
         }
@@ -84,7 +84,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
             run: agent.run,
             activityId: call.activityId,
             name: tool.name,
-            summary: Redaction.protectMessage(`${tool.name} ${bounded.success.text}`, SUMMARY_CHARACTERS)
+            summary: summaryOf(tool, bounded.success.text)
           })
           if (verdict !== "allowed") return notApproved(tool, verdict)
         }
@@ -170,8 +170,16 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
   )
 }
 
-/** How much of a call's arguments a person is shown. */
-const SUMMARY_CHARACTERS = 400
+/** How much a person who is asked is shown. */
+const SUMMARY_CHARACTERS = 2000
+
+/** What a person who is asked is shown: protected on both levels, as JSON and as text. */
+const summaryOf = (tool: CatalogTool, args: JsonText): string => {
+  if (tool.summary !== undefined) return Redaction.protectMessage(tool.summary(args), SUMMARY_CHARACTERS)
+  const shown = Redaction.protectJson(args)
+  const text = Result.isSuccess(shown) ? shown.success : "with arguments that cannot be shown"
+  return Redaction.protectMessage(`${tool.name} ${text}`, SUMMARY_CHARACTERS)
+}
 
 const unexpected: ToolOutcome = {
   _tag: "Uncertain",

@@ -6,13 +6,16 @@
 import { Limits, Registry } from "@errand/protocol"
 import {
   AgentRunner,
-  type Approvals,
-  type Broker,
+  Approvals,
+  Broker,
   Catalog,
+  clientTool,
+  LocalTools,
   type ModelTurn,
   type Outbox,
   Permissions,
   RunSettings,
+  ToolExecutor,
   TurnLimit
 } from "@errand/runtime"
 import * as Context from "effect/Context"
@@ -20,13 +23,23 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Attachment } from "./Attachment.ts"
+import { Builtins } from "./builtins/Builtins.ts"
 import * as Model from "./Model.ts"
 import type { Options } from "./Options.ts"
 import { SessionStore } from "./SessionStore.ts"
-import { type ConfigurationInvalid, load, type Settings } from "./Settings.ts"
+import { ConfigurationInvalid, load, type Settings } from "./Settings.ts"
 
 /** The services that handlers use once the server is ready. */
 export type Live = AgentRunner | Approvals | Attachment | Broker | ModelTurn | Registry | SessionStore
+
+/** What a start is composed of besides the registry. */
+export interface Parts {
+  readonly settings: Pick<Settings, "instructions" | "permissions" | "runTimeoutMs" | "turnLimit">
+  readonly model: Layer.Layer<ModelTurn>
+  readonly store: Layer.Layer<SessionStore>
+  /** Tools that the server executes itself, in the order in which they are offered. */
+  readonly locals: ReadonlyArray<LocalTools.LocalTool>
+}
 
 /** Starts a connection's services. */
 export class Startup extends Context.Service<Startup, {
@@ -35,33 +48,56 @@ export class Startup extends Context.Service<Startup, {
     registry: Registry["Service"]
   ) => Effect.Effect<Context.Context<Live>, ConfigurationInvalid, Outbox | Scope.Scope>
 }>()("@errand/server/Startup") {
-  /** Starts by options, config file and defaults. */
-  static readonly layer = (options: Options) =>
+  /** Starts from given parts: for benchmarks, tests and embedders. */
+  static readonly layerOf = (parts: Effect.Effect<Parts, ConfigurationInvalid, Scope.Scope>) =>
     Layer.succeed(Startup, {
       start: Effect.fnUntraced(function*(registry: Registry["Service"]) {
-        const settings = yield* load(options)
-        const model = yield* Model.layerOf(settings)
-        return yield* Layer.build(compose(registry, settings, model, SessionStore.layerSqlite(settings.home)))
+        return yield* Layer.build(compose(registry, yield* parts))
       })
     })
+
+  /** Starts by options, config file and defaults. */
+  static readonly layer = (options: Options) =>
+    Startup.layerOf(Effect.gen(function*() {
+      const settings = yield* load(options)
+      const model = yield* Model.layerOf(settings)
+      const builtins = yield* Layer.build(Builtins.layer(settings)).pipe(
+        Effect.mapError((error) => new ConfigurationInvalid({ message: `workspace: ${error.message}` }))
+      )
+      const locals = Context.get(builtins, Builtins).tools.map(localBuiltin)
+      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals }
+    }))
 }
 
-/** The services of a connection from their parts; also what benchmarks and tests compose with other parts. */
-export const compose = (
-  registry: Registry["Service"],
-  settings: Pick<Settings, "instructions" | "permissions" | "runTimeoutMs" | "turnLimit">,
-  model: Layer.Layer<ModelTurn>,
-  store: Layer.Layer<SessionStore>
-): Layer.Layer<Live, never, Outbox> => {
+const localBuiltin = (tool: Builtins["Service"]["tools"][number]): LocalTools.LocalTool => ({
+  name: tool.name,
+  description: tool.description,
+  inputSchema: tool.inputSchema,
+  kind: "builtin",
+  timeoutMs: 0,
+  inspection: tool.inspection,
+  otherwise: tool.asks ? "ask" : "allow",
+  summary: tool.summary,
+  execute: (call) => tool.execute(call.arguments)
+})
+
+const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live, never, Outbox> => {
+  const { locals, settings } = parts
   const references = Layer.mergeAll(
     Layer.succeed(Permissions, settings.permissions),
     Layer.succeed(RunSettings, { instructions: settings.instructions, timeoutMs: settings.runTimeoutMs }),
     settings.turnLimit === null ? Layer.empty : Layer.succeed(TurnLimit, settings.turnLimit)
   )
+  const executor = Layer.effect(
+    ToolExecutor,
+    Effect.map(Broker, (broker) => ToolExecutor.of({ execute: LocalTools.router(locals, broker.call) }))
+  )
+  const catalog = Catalog.layerOf([...locals, ...registry.tools.map(clientTool)])
   return Attachment.layerNoDeps.pipe(
-    Layer.provideMerge(AgentRunner.layerLive),
-    Layer.provideMerge(Layer.mergeAll(Catalog.layerRegistry, model, store)),
-    Layer.provideMerge(Layer.succeed(Registry, registry)),
+    Layer.provideMerge(AgentRunner.layer),
+    Layer.provide(executor),
+    Layer.provideMerge(Layer.merge(Broker.layerNoDeps, Approvals.layerNoDeps)),
+    Layer.provideMerge(Layer.mergeAll(catalog, parts.model, parts.store, Layer.succeed(Registry, registry))),
     Layer.provide(references)
   )
 }
