@@ -48,6 +48,8 @@ const inputs: Record<string, string> = {
 
 const options = { opaque: Wire.inRequests }
 
+const decoder = new Frame.FrameDecoder(65_536)
+
 const subjects: Record<string, (text: string, bytes: Uint8Array) => unknown> = {
   "native": (text) => JSON.parse(text),
   "parse": (text) => Json.parse(text, options),
@@ -55,7 +57,6 @@ const subjects: Record<string, (text: string, bytes: Uint8Array) => unknown> = {
   "read": (text) => Json.read(text),
   "compact": (text) => Json.compact(text),
   "frame to params": (_, bytes) => {
-    const decoder = new Frame.FrameDecoder(65_536)
     decoder.push(bytes)
     const item = decoder.next()
     if (item?._tag !== "Frame") throw new Error("no frame")

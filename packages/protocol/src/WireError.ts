@@ -48,7 +48,7 @@ export const clip = (text: string, most: number): string => {
 export class WireError {
   readonly code: ErrorCode
   readonly message: string
-  readonly details?: Readonly<Record<string, unknown>>
+  declare readonly details?: Readonly<Record<string, unknown>>
   constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>) {
     this.code = code
     this.message = clip(message, messageCharacters)
