@@ -7,7 +7,8 @@
  * Paths come from the model and are relative to the workspace; `..` is resolved in the text, symbolic links may lead to
  * other places inside. Where `/proc/self/fd` exists an opened directory is pinned: entries are reached through its
  * descriptor, so swapping a component for a link changes nothing. Elsewhere entries are reached by their real path,
- * which macOS refuses to follow through any link, and a descriptor is matched against what lies at that path.
+ * which macOS refuses to follow through any link, and a descriptor is matched against what lies at that path; there a
+ * process that swaps paths at the right moment can have an empty directory made outside, but no content written.
  */
 import type { ToolOutcome } from "@errand/runtime"
 import * as Context from "effect/Context"

@@ -130,14 +130,14 @@ for (const { provide, way } of ways) {
         mkdirSync(join(root, "outside"))
         writeFileSync(join(root, "outside/file.txt"), "OUTSIDE")
         yield* swapping(workspace, join(root, "outside"))
-        const ends = new Map<string, number>()
-        for (let i = 0; i < 3000 && (i < 300 || ends.size < 3); i++) {
+        const ends = new Set<string>()
+        for (let i = 0; i < 300 || (i < 20_000 && !(ends.has("Success") && ends.has("Refused"))); i++) {
           const outcome = yield* call("read_file", { path: "dir/file.txt" })
           assert.notInclude(JSON.stringify(outcome), "OUTSIDE")
-          ends.set(outcome._tag, (ends.get(outcome._tag) ?? 0) + 1)
+          ends.add(outcome._tag)
           if (i % 10 === 0) assert.match(yield* told("search_files", { pattern: "OUTSIDE" }), /^\(no match/)
         }
-        assert.deepStrictEqual([...ends.keys()].sort(), ["Failure", "Refused", "Success"])
+        assert.deepStrictEqual([ends.has("Success"), ends.has("Refused")], [true, true])
       }).pipe(Effect.scoped, provide))
   })
 }
@@ -149,10 +149,10 @@ describe("BLT-1 writing while paths change", () => {
       put("real/file.txt", "INSIDE")
       mkdirSync(join(root, "outside"))
       yield* swapping(workspace, join(root, "outside"))
-      const ends = new Map<string, number>()
-      for (let i = 0; i < 1000 && (i < 100 || ends.size < 2); i++) {
+      const ends = new Set<string>()
+      for (let i = 0; i < 100 || (i < 5000 && !(ends.has("Success") && ends.has("Refused"))); i++) {
         const outcome = yield* call("write_file", { path: `dir/deep${i % 3}/written${i}.txt`, content: "x" })
-        ends.set(outcome._tag, (ends.get(outcome._tag) ?? 0) + 1)
+        ends.add(outcome._tag)
       }
       assert.deepStrictEqual([ends.has("Success"), ends.has("Refused")], [true, true])
       assert.deepStrictEqual(readdirSync(join(root, "outside")), [])
