@@ -35,6 +35,8 @@ export class FakeServer {
   private server: Transport.MemoryServer | undefined
   private readonly options: FakeOptions
   private held: string | undefined
+  private readonly outbox: Array<Uint8Array> = []
+  private ending: Partial<Transport.TransportEnd> | undefined
 
   constructor(options: FakeOptions = {}) {
     this.options = options
@@ -54,6 +56,11 @@ export class FakeServer {
         }
       }
     })
+  }
+
+  /** The base limits that it tells. */
+  get limits(): Limits.BaseLimits {
+    return { ...Limits.defaults.base, ...this.options.limits }
   }
 
   of(method: string): ReadonlyArray<Seen> {
@@ -106,20 +113,26 @@ export class FakeServer {
   }
 
   bytes(text: string | Uint8Array): void {
-    const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text
-    const step = this.cut ?? bytes.length
-    for (let at = 0; at < bytes.length; at += step) this.server!.send(bytes.subarray(at, at + step))
+    this.outbox.push(typeof text === "string" ? new TextEncoder().encode(text) : text)
+    // What the client's answers make this server say comes after what it is saying.
+    if (this.outbox.length > 1) return
+    for (let bytes = this.outbox[0]; bytes !== undefined; this.outbox.shift(), bytes = this.outbox[0]) {
+      const step = this.cut ?? bytes.length
+      for (let at = 0; at < bytes.length; at += step) this.server!.send(bytes.subarray(at, at + step))
+    }
+    if (this.ending !== undefined) this.server!.exit(this.ending)
   }
 
   exit(end: Partial<Transport.TransportEnd> = {}): void {
-    this.server!.exit(end)
+    if (this.outbox.length > 0) this.ending = end
+    else this.server!.exit(end)
   }
 
   private answer({ id, method, params }: Seen): void {
     switch (method) {
       case "initialize": {
         const limits = {
-          base: { ...Limits.defaults.base, ...this.options.limits },
+          base: this.limits,
           clientTools: { ...Limits.defaults.clientTools, ...this.options.clientTools }
         }
         const optional = Negotiation.optionalCapabilities.filter((name) => params.required_capabilities.includes(name))

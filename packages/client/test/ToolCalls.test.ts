@@ -28,6 +28,8 @@ const started = <R>(tools: ReadonlyArray<ToolHandler<R>>, options: FakeOptions =
   Effect.gen(function*() {
     const fake = new FakeServer(options)
     const client = yield* make({ server: fake.source, tools })
+    // Leaves the stack on which the fake answered `initialize`.
+    yield* flushed
     return { fake, client }
   })
 
@@ -144,7 +146,7 @@ describe("14. the client's duties: one answer to each call", () => {
 
   it.effect("CLI-2 a handler that throws before it gives an effect, dies, fails or interrupts itself answers error", () =>
     Effect.gen(function*() {
-      const sync = quick("t", () => {
+      const sync = quick("t", (): Effect.Effect<string> => {
         throw new Error("at once")
       })
       assert.deepStrictEqual(yield* said(sync), { status: "error", text: "at once" })
@@ -429,7 +431,11 @@ describe("12. cancellation on the client's side", () => {
           )
         )))
       yield* Effect.scoped(
-        Effect.andThen(make({ server: fake.source, tools: [slow] }), Effect.sync(() => fake.call("c-1", "client__t")))
+        Effect.gen(function*() {
+          yield* make({ server: fake.source, tools: [slow] })
+          yield* flushed
+          fake.call("c-1", "client__t")
+        })
       )
       assert.isTrue(cleaned)
     }))
