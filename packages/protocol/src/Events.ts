@@ -125,6 +125,3 @@ export const isEvent = (name: string): name is EventName => known.has(name)
 
 /** The member of an event's data that travels as opaque JSON. */
 export const opaqueMember: { readonly [E in EventName]?: string } = { "client.tool.call": "arguments" }
-
-/** Whether an event may be merged or dropped; all but deltas are critical (TRN-4). */
-export const isProvisional = (name: EventName): boolean => name === "message.delta"

@@ -40,7 +40,7 @@ const trimZeros = (digits: string): string => {
 }
 
 /** Whether digits stand for a number below zero; `-0` does not. */
-export const isNegative = (number: JsonNumber): boolean => number.text.startsWith("-") && !isZero(number.text)
+const isNegative = (number: JsonNumber): boolean => number.text.startsWith("-") && !isZero(number.text)
 
 const must = (holds: (value: JsonNode) => boolean, problem: string): Rule => (value, path, faults) => {
   if (!holds(value)) faults.push({ path, problem })
@@ -121,13 +121,15 @@ const keywords = (node: ReadonlyMap<string, JsonNode>, path: string, faults: Arr
   }
 }
 
-/** All faults of an input schema in the order of its text; none means that it is valid. */
+/** All faults of an input schema, that of its root type first; none means that it is valid. */
 export const faults = (root: JsonNode, path: string): ReadonlyArray<SchemaFault> => {
   if (!isObject(root)) return [{ path, problem: "expected an object" }]
   const found: Array<SchemaFault> = []
+  const rest = new Map(root)
+  rest.delete("type")
   if (root.get("type") !== "object") {
     found.push({ path: `${path}.type`, problem: "the root must have the type \"object\"" })
   }
-  keywords(root, path, found)
+  keywords(rest, path, found)
   return found
 }

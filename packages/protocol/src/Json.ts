@@ -129,7 +129,7 @@ export const toPlain = (node: JsonNode): unknown => {
 const refused = (path: string, message: string, rule: JsonFault["rule"] = "syntax") =>
   new JsonFault(rule, path.startsWith(".") ? path.slice(1) : path, 0, message)
 
-const node = (value: unknown, path: string, above: Array<object>): JsonNode | JsonFault => {
+const node = (value: unknown, path: string, above: Set<object>): JsonNode | JsonFault => {
   switch (typeof value) {
     case "string":
       return value.isWellFormed() ? value : refused(path, "a lone surrogate", "surrogate")
@@ -145,15 +145,15 @@ const node = (value: unknown, path: string, above: Array<object>): JsonNode | Js
   }
   if (value === null) return null
   if (value instanceof JsonNumber) return value
-  if (above.includes(value)) return refused(path, "a cycle")
-  if (above.length >= deepest) return refused(path, `more than ${deepest} containers`, "depth")
-  above.push(value)
+  if (above.has(value)) return refused(path, "a cycle")
+  if (above.size >= deepest) return refused(path, `more than ${deepest} containers`, "depth")
+  above.add(value)
   const container = Array.isArray(value) ? items(value, path, above) : members(value, path, above)
-  above.pop()
+  above.delete(value)
   return container
 }
 
-const items = (value: ReadonlyArray<unknown>, path: string, above: Array<object>): JsonNode | JsonFault => {
+const items = (value: ReadonlyArray<unknown>, path: string, above: Set<object>): JsonNode | JsonFault => {
   const list: Array<JsonNode> = []
   for (let i = 0; i < value.length; i++) {
     const item = node(value[i], `${path}[${i}]`, above)
@@ -163,7 +163,7 @@ const items = (value: ReadonlyArray<unknown>, path: string, above: Array<object>
   return list
 }
 
-const members = (value: object, path: string, above: Array<object>): JsonNode | JsonFault => {
+const members = (value: object, path: string, above: Set<object>): JsonNode | JsonFault => {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return refused(path, "no plain object")
   const map = new Map<string, JsonNode>()
@@ -178,6 +178,6 @@ const members = (value: object, path: string, above: Array<object>): JsonNode | 
 
 /** Plain data as a tree; refuses, with its path, whatever JSON cannot hold, and what nests deeper than 1,000. */
 export const fromPlain = (value: unknown): Result.Result<JsonNode, JsonFault> => {
-  const made = node(value, "", [])
+  const made = node(value, "", new Set())
   return made instanceof JsonFault ? Result.fail(made) : Result.succeed(made)
 }

@@ -64,7 +64,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Json.Opaque)
 
 /** Whether a value is an id: 1 to 128 characters from 0x21 to 0x7E (REQ-2). */
-export const isId = (value: unknown): value is string => {
+const isId = (value: unknown): value is string => {
   if (typeof value !== "string" || value.length === 0 || value.length > 128) return false
   for (let i = 0; i < value.length; i++) {
     const c = value.charCodeAt(i)

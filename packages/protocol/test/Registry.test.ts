@@ -106,6 +106,13 @@ describe("8. client.tools: declarations", () => {
     ])
   })
 
+  it("SCH-1 F4 a wrong type of the root is one fault", () => {
+    for (const type of ["\"Object\"", "[\"object\"]", "[\"object\",\"null\"]", "null"]) {
+      const found = InputSchema.faults(Result.getOrThrow(Json.read(`{"type":${type}}`)), "s")
+      assert.deepStrictEqual(found, [{ path: "s.type", problem: "the root must have the type \"object\"" }])
+    }
+  })
+
   it("SCH-1 numbers are judged by their digits", () => {
     const integers = [
       "0",
