@@ -6,7 +6,7 @@
 import type { Ids } from "@errand/protocol"
 import type { View } from "./Catalog.ts"
 import type { History, Owner } from "./History.ts"
-import type { RunScope } from "./ToolExecutor.ts"
+import type { RunScope } from "./RunScope.ts"
 
 /** What the loop and the pipeline must know of the agent they work for. */
 export interface Agent {

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 import { emit, Outbox } from "./Outbox.ts"
-import type { RunScope } from "./ToolExecutor.ts"
+import type { RunScope } from "./RunScope.ts"
 
 /** What somebody is asked; `summary` is protected text for a person. */
 export interface ApprovalQuestion {

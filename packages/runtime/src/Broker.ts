@@ -14,7 +14,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import { Outbox, type Waiting } from "./Outbox.ts"
-import { type CancelReason, ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
+import type { CancelReason } from "./RunScope.ts"
+import { ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
 
 /** The complete identity of a call; a result must repeat all of it (RES-5). */
 export interface CallIdentity {
@@ -143,12 +144,13 @@ export class Broker extends Context.Service<Broker, {
           const deadline = now() + invocation.timeoutMs
           const call_id = newId() as Ids.CallId
           if (!Queue.offerUnsafe(slots, call_id)) return resume(Effect.succeed(busy(limit)))
+          const { run, subagentId, taskId } = invocation.agent
           const identity: CallIdentity = {
-            session_id: invocation.run.sessionId,
-            run_id: invocation.run.runId,
+            session_id: run.sessionId,
+            run_id: run.runId,
             call_id,
-            task_id: invocation.taskId,
-            subagent_id: invocation.subagentId
+            task_id: taskId,
+            subagent_id: subagentId
           }
           const one: Pending = { call: invocation, identity, deadline, resume, waiting: undefined }
           pending.set(call_id, one)
@@ -165,7 +167,7 @@ export class Broker extends Context.Service<Broker, {
             one.waiting = undefined
           })
           return Effect.sync(() => {
-            if (remove(one)) notify(one, invocation.run.ending)
+            if (remove(one)) notify(one, run.ending)
           })
         })
 

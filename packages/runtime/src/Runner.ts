@@ -17,7 +17,7 @@ import { rootView } from "./Catalog.ts"
 import type { History } from "./History.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import * as Redaction from "./Redaction.ts"
-import type { RunScope } from "./ToolExecutor.ts"
+import type { RunScope } from "./RunScope.ts"
 import { ToolPipeline } from "./ToolPipeline.ts"
 
 /** What a run is asked to do, and in which conversation. */

@@ -7,22 +7,12 @@
 import type { Ids, JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-
-/** Why open calls of a run are cancelled: written by whoever ends the run, before it interrupts (CAN-1, CAN-2). */
-export type CancelReason = "cancelled" | "timeout" | "run_finished" | "shutdown"
-
-/** The run that a call belongs to; `ending` is read when the call's fiber is interrupted. */
-export interface RunScope {
-  readonly sessionId: Ids.SessionId
-  readonly runId: Ids.RunId
-  ending: Exclude<CancelReason, "timeout">
-}
+import type { Agent } from "./Agent.ts"
 
 /** One call that passed visibility, rules, hooks, bounds and approval. */
 export interface ToolInvocation {
-  readonly run: RunScope
-  readonly taskId: Ids.TaskId | null
-  readonly subagentId: Ids.SubagentId | null
+  /** Whose call it is: its run, its identities and what it may do. */
+  readonly agent: Agent
   readonly activityId: Ids.ActivityId
   readonly name: string
   /** A JSON object as compact, lossless text. */

@@ -91,9 +91,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
 
         call.started = true
         const outcome = yield* executor.execute({
-          run: agent.run,
-          taskId: agent.taskId,
-          subagentId: agent.subagentId,
+          agent,
           activityId: call.activityId,
           name: tool.name,
           arguments: bounded.success.text,

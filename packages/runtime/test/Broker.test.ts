@@ -15,8 +15,8 @@ describe("section 9: client.tool.call", () => {
         const run = runScope()
         const args = `{"big":9007199254740993}` as JsonText
         const task = { taskId: "task" as Ids.TaskId, subagentId: "agent" as Ids.SubagentId }
-        yield* Effect.forkScoped(broker.call(invocation(run, 5000, { arguments: args, ...task })))
-        yield* Effect.forkScoped(broker.call(invocation(run, 5000, { arguments: args, ...task })))
+        yield* Effect.forkScoped(broker.call(invocation(run, 5000, { arguments: args }, task)))
+        yield* Effect.forkScoped(broker.call(invocation(run, 5000, { arguments: args }, task)))
         yield* Effect.yieldNow
         assert.deepStrictEqual(
           door.calls,

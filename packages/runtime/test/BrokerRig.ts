@@ -1,6 +1,16 @@
 /** An outbox with a door, and calls over it: what the broker's tests have in common. */
 import { type Events, Ids, type JsonText, Limits } from "@errand/protocol"
-import { Broker, type CallIdentity, Outbox, type RunScope, type ToolInvocation, type Waiting } from "@errand/runtime"
+import {
+  type Agent,
+  Broker,
+  type CallIdentity,
+  noUsage,
+  Outbox,
+  rootView,
+  type RunScope,
+  type ToolInvocation,
+  type Waiting
+} from "@errand/runtime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
@@ -63,11 +73,33 @@ export const runScope = (name = "run"): RunScope => ({
   ending: "cancelled"
 })
 
-/** A call of `client__tool` with the given time-out. */
-export const invocation = (run: RunScope, timeoutMs = 1000, extra: Partial<ToolInvocation> = {}): ToolInvocation => ({
+const root = (run: RunScope): Agent => ({
   run,
   taskId: null,
   subagentId: null,
+  parentId: null,
+  depth: 0,
+  view: rootView,
+  history: {
+    sessionId: run.sessionId,
+    messages: [],
+    callIds: new Set(),
+    revision: () => "0",
+    append: () => Effect.void
+  },
+  instructions: null,
+  label: null,
+  usage: noUsage()
+})
+
+/** A call of `client__tool` with the given time-out, made by the root or as a task. */
+export const invocation = (
+  run: RunScope,
+  timeoutMs = 1000,
+  extra: Partial<ToolInvocation> = {},
+  task: Partial<Pick<Agent, "taskId" | "subagentId">> = {}
+): ToolInvocation => ({
+  agent: { ...root(run), ...task },
   activityId: "activity" as Ids.ActivityId,
   name: "client__tool",
   arguments: "{}" as JsonText,
