@@ -52,15 +52,18 @@ export interface Keeper {
 /** ISO 8601 UTC with milliseconds (SES-4). */
 export const timestamp = (millis: number): string => new Date(millis).toISOString()
 
-/** What the rows of a session make of it. */
-export const find = (rows: ReadonlyArray<SessionFold.Row>, entries: number): Found => {
+/** What the rows of a session make of it, in one pass: of delegated agents only the names are kept. */
+export const find = (rows: Iterable<SessionFold.Row>, entries: number): Found => {
   const root = new SessionFold.Conversation()
   const tasks = new Set<string>()
-  for (const { record } of rows) {
-    if (record.taskId === null) root.take(record)
-    else tasks.add(record.taskId)
+  const passing = function*() {
+    for (const row of rows) {
+      if (row.record.taskId === null) root.take(row.record)
+      else tasks.add(row.record.taskId)
+      yield row
+    }
   }
-  return { ledger: SessionFold.replay(rows, entries), root, tasks }
+  return { ledger: SessionFold.replay(passing(), entries), root, tasks }
 }
 
 /** Opens a session over its keeper; open calls and runs that a crash left are closed durably first (SES-10). */

@@ -47,6 +47,9 @@ const SCHEMA = `
   PRAGMA user_version = ${VERSION};
 `
 
+/** How many records are read at a time. */
+const STRETCH = 256
+
 /** How long a reader waits while another process recovers or cleans up the same session, in milliseconds. */
 const BUSY_MS = 1000
 
@@ -88,7 +91,7 @@ export const create = (engine: Engine, path: string, sessionId: string): void =>
       db.exec(`PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; ${SCHEMA}`)
       db.prepare("INSERT INTO session VALUES (1, ?, NULL, ?)").run(
         sessionId,
-        engine.crc32(sessionText(sessionId, null))
+        sessionSum(engine, sessionId, null)
       )
     } finally {
       db.close()
@@ -126,15 +129,15 @@ const synchronise = (path: string): void => {
   }
 }
 
-const sessionText = (id: string, title: string | null): string => JSON.stringify([id, title])
-
 type SessionRow = [id: string, title: string | null, crc: number]
 type RecordRow = [seq: number, at: string, entries: number, task: string | null, body: string, crc: number]
 type EntryRow = [n: number, body: string, tool: string | null, crc: number]
 
-const recordText = ([seq, at, entries, task, body]: RecordRow | [...RecordRow, never]): string =>
-  `${seq} ${at} ${entries} ${task ?? ""} ${body}`
-const entryText = (n: number, body: string, tool: string | null): string => `${n} ${body} ${tool ?? ""}`
+const sessionSum = ({ crc32 }: Engine, id: string, title: string | null): number => crc32(JSON.stringify([id, title]))
+const recordSum = ({ crc32 }: Engine, seq: number, at: string, entries: number, task: string | null, body: string) =>
+  crc32(body, crc32(`${seq} ${at} ${entries} ${task ?? ""}`))
+const entrySum = ({ crc32 }: Engine, n: number, body: string, tool: string | null): number =>
+  crc32(body, crc32(`${n} ${tool ?? ""}`))
 
 /** Where a session stands: its title, its last record and the number of entries. */
 export interface Head {
@@ -176,7 +179,7 @@ export class SessionDatabase {
 
   head(): Head {
     const session = this.one<SessionRow>("SELECT id, title, crc FROM session")
-    if (session === undefined || session[2] !== this.engine.crc32(sessionText(session[0], session[1]))) {
+    if (session === undefined || session[2] !== sessionSum(this.engine, session[0], session[1])) {
       throw new Damaged("its title row does not match its checksum")
     }
     if (session[0] !== this.sessionId) throw new Damaged(`the file is that of session ${session[0]}`)
@@ -188,17 +191,17 @@ export class SessionDatabase {
     return { title: session[1], seq: last[0], at: last[1], entries: last[2] }
   }
 
-  /** All rows in order. */
-  rows(): Array<Row> {
-    const rows: Array<Row> = []
-    const { seq: expected } = this.head()
-    for (const row of this.all<RecordRow>(`${RECORDS} ORDER BY seq`)) {
-      this.check(row)
-      if (row[0] !== rows.length + 1) throw new Damaged(`record ${rows.length + 1} is missing`)
-      rows.push({ seq: row[0], at: row[1], record: JSON.parse(row[4]) as Record })
+  /** All rows in order, of a session whose last record is number `last`; a stretch of them is in memory at a time. */
+  *rows(last: number): Iterable<Row> {
+    for (let seq = 0; seq < last;) {
+      const stretch = this.all<RecordRow>(`${RECORDS} WHERE seq > ? ORDER BY seq LIMIT ${STRETCH}`, seq)
+      if (stretch.length === 0) throw new Damaged(`record ${seq + 1} is missing`)
+      for (const row of stretch) {
+        this.check(row)
+        if (row[0] !== ++seq) throw new Damaged(`record ${seq} is missing`)
+        yield { seq, at: row[1], record: JSON.parse(row[4]) as Record }
+      }
     }
-    if (rows.length !== expected) throw new Damaged(`${expected} records were written, ${rows.length} are there`)
-    return rows
   }
 
   /** The records of one task. */
@@ -216,7 +219,7 @@ export class SessionDatabase {
       const row = this.one<EntryRow>("SELECT n, body, tool, crc FROM entries WHERE n = ?", n)
       if (row === undefined) throw new Damaged(`entry ${n} is missing`)
       const [, body, tool, crc] = row
-      if (crc !== this.engine.crc32(entryText(n, body, tool))) {
+      if (crc !== entrySum(this.engine, n, body, tool)) {
         throw new Damaged(`entry ${n} does not match its checksum`)
       }
       yield { n, entry: { body: body as JsonText, tool: tool === null ? null : JSON.parse(tool) } }
@@ -230,33 +233,33 @@ export class SessionDatabase {
 
   /** Stores a step; when it returns the step is on stable storage. */
   commit(step: Step): void {
-    const { crc32 } = this.engine
     this.transaction("BEGIN IMMEDIATE", () => {
-      const first = step.ledger.entries - step.entries.length + 1
-      for (const [i, { body, tool }] of step.entries.entries()) {
-        const text = tool === null ? null : JSON.stringify(tool)
+      let n = step.ledger.entries - step.entries.length
+      for (const entry of step.entries) {
+        const tool = entry.tool === null ? null : JSON.stringify(entry.tool)
         this.run(
           "INSERT INTO entries VALUES (?, ?, ?, ?)",
-          first + i,
-          body,
-          text,
-          crc32(entryText(first + i, body, text))
+          ++n,
+          entry.body,
+          tool,
+          entrySum(this.engine, n, entry.body, tool)
         )
       }
       for (const { at, record, seq } of step.rows) {
-        const row: RecordRow = [seq, at, step.ledger.entries, record.taskId, JSON.stringify(record), 0]
-        row[5] = crc32(recordText(row))
-        this.run("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", ...row)
+        const row = [seq, at, n, record.taskId, JSON.stringify(record)] as const
+        this.run("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", ...row, recordSum(this.engine, ...row))
       }
       if (step.title !== null) {
-        const crc = crc32(sessionText(this.sessionId, step.title))
-        this.run("UPDATE session SET title = ?, crc = ?", step.title, crc)
+        const sum = sessionSum(this.engine, this.sessionId, step.title)
+        this.run("UPDATE session SET title = ?, crc = ?", step.title, sum)
       }
     })
   }
 
-  private check(row: RecordRow): void {
-    if (row[5] !== this.engine.crc32(recordText(row))) throw new Damaged(`record ${row[0]} does not match its checksum`)
+  private check([seq, at, entries, task, body, crc]: RecordRow): void {
+    if (crc !== recordSum(this.engine, seq, at, entries, task, body)) {
+      throw new Damaged(`record ${seq} does not match its checksum`)
+    }
   }
 
   private transaction<A>(begin: string, body: () => A): A {

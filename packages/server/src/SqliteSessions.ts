@@ -84,7 +84,10 @@ export const make = (home: string) =>
         held.delete(sessionId)
         db.close()
       })).pipe(Effect.andThen(unlock))
-      const found = yield* storing(named(sessionId), () => OpenSession.find(db.rows(), db.head().entries)).pipe(
+      const found = yield* storing(named(sessionId), () => {
+        const { entries, seq } = db.head()
+        return OpenSession.find(db.rows(seq), entries)
+      }).pipe(
         Effect.tapError(() => release)
       )
       const session = yield* OpenSession.make(sessionId, found, keeperOf(sessionId, db, release), newId)

@@ -37,9 +37,11 @@ export const assistant = (
   toolCalls: calls.map((id) => ({ id, name: `tool_${id}`, arguments: `{"of":"${id}"}` }))
 })
 
-export const result = (owner: Owner, messageId: string, index: number, id: string): Record => ({
+export const result = ({ runId, subagentId, taskId }: Owner, messageId: string, index: number, id: string): Record => ({
   kind: "result",
-  ...owner,
+  runId,
+  taskId,
+  subagentId,
   messageId,
   index,
   activityId: `activity-${id}`,
@@ -62,7 +64,7 @@ export const tell = (choices: ReadonlyArray<number>): Array<Record> => {
   for (const choice of choices) {
     if (run === null) {
       run = root(`run-${++runs}`)
-      records.push(user(run, `prompt ${runs} ${"ä😀".repeat(choice)}`))
+      records.push(user(run, `prompt ${runs} ${"ä😀".repeat(choice % 300)}`))
       continue
     }
     const mine = open.filter((call) => call.owner.taskId === null)
@@ -80,10 +82,25 @@ export const tell = (choices: ReadonlyArray<number>): Array<Record> => {
       const owner: Owner = act === 2 && task !== null ? task : run
       if ((owner === run ? mine : open.filter((call) => call.owner === owner)).length > 0) continue
       const messageId = `message-${++names}`
-      const ids = Array.from({ length: choice % 4 }, (_, i) => `${names}-${i}`)
+      const ids = Array.from({ length: choice % 4 }, (_, i) => `call-${names}-${i}`)
       records.push(assistant(owner, messageId, choice % 3 === 0 ? "" : `said ${names}`, ids))
       open = [...open, ...ids.map((id, index) => ({ owner, messageId, index, id }))]
     }
   }
   return records
+}
+
+/** What is missing at the end of a story: results of its open calls, and the end of its run. */
+export const finish = (story: ReadonlyArray<Record>): Array<Record> => {
+  const results = new Set(story.flatMap((one) => one.kind === "result" ? [`${one.messageId}/${one.index}`] : []))
+  const missing = story.flatMap((one) =>
+    one.kind !== "assistant" ?
+      [] :
+      one.toolCalls.flatMap((call, index) =>
+        results.has(`${one.messageId}/${index}`) ? [] : [result(one, one.messageId, index, call.id)]
+      )
+  )
+  const ends = new Set(story.flatMap((one) => one.kind === "run" ? [one.runId] : []))
+  const open = new Set(story.map((one) => one.runId).filter((runId) => !ends.has(runId)))
+  return [...missing, ...Array.from(open, ended)]
 }

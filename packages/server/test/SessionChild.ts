@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import { writeSync } from "node:fs"
 import * as readline from "node:readline"
 import { SessionStore } from "../src/SessionStore.ts"
-import { root, tell, user } from "./RecordStory.ts"
+import { finish, root, tell, user } from "./RecordStory.ts"
 
 const [home, mode, ...args] = process.argv.slice(2)
 const say = (...words: ReadonlyArray<string | number>) => Effect.sync(() => writeSync(1, `${words.join(" ")}\n`))
@@ -65,9 +65,9 @@ const crash = Effect.gen(function*() {
   }
   let count = 0
   for (let story = 0;; story++) {
-    const own = (text: string) => `${seed}.${story}.${text}`
-    const records = tell(Array.from({ length: 40 }, () => draw.next().value!)).map((record): Record =>
-      JSON.parse(JSON.stringify(record).replace(/"(run|task|message|activity)-/g, (_, name) => `"${name}-${own("")}`))
+    const told = tell(Array.from({ length: 40 }, () => draw.next().value!))
+    const records = [...told, ...finish(told)].map((record): Record =>
+      JSON.parse(JSON.stringify(record).replace(/"(run|task|message|activity|call)-/g, `"$1-${seed}-${story}-`))
     )
     // results of parallel calls go out together, everything else one by one
     for (let i = 0; i < records.length;) {
@@ -75,11 +75,6 @@ const crash = Effect.gen(function*() {
       while (records[i]!.kind === "result" && records[j]?.kind === "result") j++
       yield* Effect.forEach(records.slice(i, j), (record) => append([record]), { concurrency: "unbounded" })
       i = j
-    }
-    const open = new Set(records.map((record) => record.runId))
-    for (const record of records) if (record.kind === "run") open.delete(record.runId)
-    for (const runId of open) {
-      yield* append([{ kind: "run", ...root(runId), status: "cancelled", error: null }])
     }
   }
 })
