@@ -1,0 +1,257 @@
+/**
+ * Declarations of client tools: what the model is offered and who answers, as inert data (DCL-1, DCL-2, DCL-5, DCL-6).
+ *
+ * Rule: a declaration is checked once, when it is made, and then detached and frozen: no later change of the caller's
+ * objects reaches it, and it never holds live clients, callbacks, credentials or authority.
+ */
+import { Json, type JsonText } from "@errand/protocol"
+import * as Data from "effect/Data"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as DerivedSchema from "./DerivedSchema.ts"
+import { checkText, encodeMetadata } from "./FieldRules.ts"
+import * as JsonValue from "./JsonValue.ts"
+import * as SchemaCheck from "./SchemaCheck.ts"
+
+/** What the declaration says about permission; `inherit` leaves it to the rules, which means allow without one (SUR-4). */
+export type Permission = "inherit" | "allow" | "deny"
+
+/** What becomes of an answer after its call has timed out, for hosts (HST-4). */
+export type LateAnswer = "reject" | "record" | "note"
+
+/** Bounds of declarations: characters are Unicode code points, bytes are UTF-8 of canonical JSON. */
+export const limits = {
+  nameCharacters: 256,
+  descriptionCharacters: 16_384,
+  schemaBytes: 65_536,
+  metadataBytes: 16_384
+} as const
+
+/** A schema without services whose values have a JSON form. */
+export type JsonSchemaOf<A> = Schema.Codec<A, unknown>
+
+/**
+ * A checked declaration. `parameters` is the compact text of the JSON Schema in the declared key order,
+ * `canonicalParameters` the same for fingerprints (SUS-6), `metadata` the compact text of an object.
+ */
+export interface ClientTool<out Arguments = unknown, out Success = unknown, out Failure = unknown> {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonText
+  readonly canonicalParameters: JsonText
+  readonly instruction: string | null
+  readonly metadata: JsonText
+  readonly permission: Permission
+  readonly retrySafe: boolean
+  readonly timeoutMs: number | null
+  readonly lateAnswer: LateAnswer
+  /** Null for a tool declared with raw JSON Schema, whose arguments and answers stay plain JSON. */
+  readonly schemas: {
+    readonly parameters: JsonSchemaOf<Arguments>
+    readonly success: JsonSchemaOf<Success> | null
+    readonly failure: JsonSchemaOf<Failure> | null
+  } | null
+  /** What is wrong with the text of arguments, or null (RUN-4, RSM-3). */
+  readonly checkArguments: (text: string) => JsonValue.Fault | null
+  /** What is wrong with a success value in its JSON form, given the text of the arguments that it answers, or null. */
+  readonly checkSuccess: (value: unknown, argumentsText: string) => JsonValue.Fault | null
+}
+
+/** What every declaration may say besides its schemas. */
+export interface Options {
+  readonly name: string
+  readonly description: string
+  readonly instruction?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly permission?: Permission
+  readonly retrySafe?: boolean
+  readonly timeoutMs?: number
+  readonly lateAnswer?: LateAnswer
+}
+
+/** A declaration that is refused: `tool` and `field` say which, `path` where inside the field, `rule` what was broken. */
+export class ClientToolInvalid extends Data.TaggedError("ClientToolInvalid")<{
+  readonly code: "client_tool_invalid" | "client_tool_schema_recursive"
+  readonly tool: string
+  readonly field: string
+  readonly path: string
+  readonly rule: string
+}> {
+  override get message(): string {
+    return `client tool ${JSON.stringify(this.tool.slice(0, 300))}: ${this.path} ${this.rule}`
+  }
+}
+
+const namePattern = /^[A-Za-z_][A-Za-z0-9_.:-]*$/
+const fields: ReadonlySet<string> = new Set(
+  "name description parameters instruction metadata permission retrySafe timeoutMs lateAnswer".split(" ")
+)
+const typedFields: ReadonlySet<string> = new Set([...fields, "success", "failure"])
+
+type Check = JsonValue.Fault | null
+
+const fault = (path: string, rule: string): JsonValue.Fault => ({ path, rule })
+
+const checkName = (value: unknown): Check => {
+  const text = checkText(value, "name", limits.nameCharacters)
+  if (text !== null) return text
+  return namePattern.test(value as string)
+    ? null
+    : fault("name", "must be an ASCII letter or _, then ASCII letters, digits, _ . : -")
+}
+
+const checkOptions = (options: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): Check => {
+  for (const key of Reflect.ownKeys(options)) {
+    if (typeof key !== "string" || !known.has(key)) return fault(String(key), "is no field of a client tool")
+  }
+  const required = checkName(options["name"]) ??
+    checkText(options["description"], "description", limits.descriptionCharacters)
+  if (required !== null) return required
+  const { instruction, lateAnswer, permission, retrySafe, timeoutMs } = options
+  if (instruction !== undefined) {
+    const text = checkText(instruction, "instruction", limits.descriptionCharacters)
+    if (text !== null) return text
+  }
+  if (permission !== undefined && permission !== "inherit" && permission !== "allow" && permission !== "deny") {
+    return fault("permission", "must be inherit, allow or deny")
+  }
+  if (retrySafe !== undefined && typeof retrySafe !== "boolean") return fault("retrySafe", "must be a boolean")
+  if (timeoutMs !== undefined && !(Number.isSafeInteger(timeoutMs) && (timeoutMs as number) > 0)) {
+    return fault("timeoutMs", "must be a positive integer of milliseconds")
+  }
+  return lateAnswer === undefined || lateAnswer === "reject" || lateAnswer === "record" || lateAnswer === "note"
+    ? null
+    : fault("lateAnswer", "must be reject, record or note")
+}
+
+const build = (
+  options: Options,
+  known: ReadonlySet<string>,
+  parameters: unknown,
+  rest: (schema: unknown) => Pick<ClientTool, "schemas" | "checkArguments" | "checkSuccess">
+): Result.Result<ClientTool, ClientToolInvalid> => {
+  const invalid = ({ path, rule }: JsonValue.Fault) =>
+    Result.fail(
+      new ClientToolInvalid({
+        code: "client_tool_invalid",
+        tool: typeof options.name === "string" ? options.name : "",
+        field: /^[^.[]*/.exec(path)?.[0] ?? path,
+        path,
+        rule
+      })
+    )
+  const options_ = checkOptions(options as unknown as Readonly<Record<string, unknown>>, known)
+  if (options_ !== null) return invalid(options_)
+  if (!JsonValue.isPlainObject(parameters)) return invalid(fault("parameters", "must be an object"))
+  const tree = JsonValue.toTree(parameters, "parameters")
+  if (Result.isFailure(tree)) return invalid(tree.failure)
+  const canonical = Json.canonical(tree.success) as JsonText
+  if (Json.byteLength(canonical) > limits.schemaBytes) {
+    return invalid(fault("parameters", `must have at most ${limits.schemaBytes} bytes of canonical JSON`))
+  }
+  const schema = Json.toPlain(tree.success) as { readonly type?: unknown }
+  if (schema.type !== "object") return invalid(fault("parameters.type", "must be \"object\""))
+  const metadata = encodeMetadata(options.metadata ?? {}, "metadata", limits.metadataBytes)
+  if (Result.isFailure(metadata)) return invalid(metadata.failure)
+  return Result.succeed(Object.freeze({
+    name: options.name,
+    description: options.description,
+    parameters: Json.write(tree.success),
+    canonicalParameters: canonical,
+    instruction: options.instruction ?? null,
+    metadata: metadata.success,
+    permission: options.permission ?? "inherit",
+    retrySafe: options.retrySafe ?? false,
+    timeoutMs: options.timeoutMs ?? null,
+    lateAnswer: options.lateAnswer ?? "record",
+    ...rest(schema)
+  }))
+}
+
+/** Declares a tool with raw JSON Schema; arguments and answers stay plain JSON (DCL-1). */
+export const raw = (
+  options: Options & { readonly parameters: Readonly<Record<string, unknown>> }
+): Result.Result<ClientTool, ClientToolInvalid> =>
+  build(options, fields, options.parameters, (schema) => ({
+    schemas: null,
+    checkArguments: (text) =>
+      Result.match(Json.parse(text, { maxDepth: JsonValue.deepest }), {
+        onFailure: ({ message, path }) => fault(path === "" ? "arguments" : `arguments.${path}`, message),
+        onSuccess: (value) => SchemaCheck.check(schema, value, "arguments")
+      }),
+    checkSuccess: () => null
+  }))
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const faultOf = (result: Result.Result<unknown, JsonValue.Fault>): Check =>
+  Result.isFailure(result) ? result.failure : null
+
+/** Decodes the text of arguments with a schema, strictly; a number that would round is refused (SUS-1). */
+export const argumentsDecoder = <A>(
+  schema: JsonSchemaOf<A>
+): (text: string) => Result.Result<A, JsonValue.Fault> => {
+  const decode = decoder(schema, "arguments")
+  return (text) => Result.flatMap(JsonValue.decodeExact(text, "arguments"), decode)
+}
+
+/** Decodes JSON values with a schema's JSON form, strictly; the fault's path begins with `root`. */
+export const decoder = <A>(
+  schema: JsonSchemaOf<A>,
+  root: string
+): (value: unknown) => Result.Result<A, JsonValue.Fault> => {
+  const decode = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { onExcessProperty: "error" })
+  return (value) =>
+    Result.mapError(decode(value), (error) => {
+      const issue = formatIssue(error.issue).issues[0]
+      const path = (issue?.path ?? []).map((part) => typeof part === "object" ? part.key : part)
+      return fault(JsonValue.formatPath(root, path), issue?.message ?? "does not fit the schema")
+    })
+}
+
+/**
+ * Declares a tool from Effect Schemas: the JSON Schema is derived with everything inlined, arguments and answers are
+ * typed (DCL-2). A schema that refers to itself is `client_tool_schema_recursive`.
+ */
+export const make = <A, S = unknown, F = unknown>(
+  options: Options & {
+    readonly parameters: JsonSchemaOf<A>
+    readonly success?: JsonSchemaOf<S>
+    readonly failure?: JsonSchemaOf<F>
+  }
+): Result.Result<ClientTool<A, S, F>, ClientToolInvalid> => {
+  const invalid = (field: string, code: ClientToolInvalid["code"], rule: string) =>
+    Result.fail(new ClientToolInvalid({ code, tool: String(options.name), field, path: field, rule }))
+  let parameters: unknown
+  for (const field of ["parameters", "success", "failure"] as const) {
+    const schema = options[field]
+    if (schema === undefined && field !== "parameters") continue
+    if (!Schema.isSchema(schema)) return invalid(field, "client_tool_invalid", "must be an Effect Schema")
+    const derived = DerivedSchema.derive(schema)
+    if (Result.isSuccess(derived)) {
+      if (field === "parameters") parameters = derived.success
+      continue
+    }
+    switch (derived.failure) {
+      case "recursive":
+        return invalid(field, "client_tool_schema_recursive", "refers to itself, so that it cannot be inlined")
+      case "too_large":
+        return invalid(field, "client_tool_invalid", "grows beyond every bound when it is inlined")
+      case "no_json_form":
+        return invalid(field, "client_tool_invalid", "has no JSON Schema")
+    }
+  }
+  const decodeArguments = argumentsDecoder(options.parameters)
+  const decodeSuccess = options.success === undefined ? null : decoder(options.success, "value")
+  const tool = build(options, typedFields, parameters, () => ({
+    schemas: {
+      parameters: options.parameters,
+      success: options.success ?? null,
+      failure: options.failure ?? null
+    },
+    checkArguments: (text) => faultOf(decodeArguments(text)),
+    checkSuccess: decodeSuccess === null ? () => null : (value) => faultOf(decodeSuccess(value))
+  }))
+  return tool as Result.Result<ClientTool<A, S, F>, ClientToolInvalid>
+}

@@ -1,0 +1,87 @@
+/**
+ * Plain values as JSON text and back, for what hosts hand in and get: schemas, metadata, arguments, answers (DCL-8, SUS-1).
+ *
+ * Rule: a value either crosses unchanged or is refused with the path of its fault; nothing is dropped or rounded.
+ */
+import { Json, type JsonText } from "@errand/protocol"
+import * as Result from "effect/Result"
+
+/** What is wrong with a value, and where: `path` as a person writes it (`metadata.a[2]`), `rule` says it in words. */
+export interface Fault {
+  readonly path: string
+  readonly rule: string
+}
+
+/** How deep a value may nest: the deepest that `Json` accepts (HRN-D2). */
+export const deepest = 1000
+
+const plainKey = /^[A-Za-z_$][A-Za-z0-9_$]*$/
+
+/** A path below a root as a person writes it. */
+export const formatPath = (root: string, keys: ReadonlyArray<PropertyKey>): string => {
+  let path = root
+  for (const key of keys) {
+    if (typeof key === "number") path += `[${key}]`
+    else path += typeof key === "string" && plainKey.test(key) ? `.${key}` : `[${JSON.stringify(String(key))}]`
+  }
+  return path
+}
+
+/** An object made by a literal, `JSON.parse`, `Json.parse` or `Object.create(null)`: no array, no instance of a class. */
+export const isPlainObject = (value: unknown): value is Readonly<Record<string, unknown>> => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+const below = (root: string, path: string): string =>
+  path === "" || path.startsWith("[") ? root + path : `${root}.${path}`
+
+const located = (root: string) => (fault: Json.JsonFault): Fault => ({
+  path: below(root, fault.path),
+  rule: `is no finite, acyclic JSON: ${fault.message}`
+})
+
+/** A plain value as a lossless tree; `root` begins the path of a fault. */
+export const toTree = (value: unknown, root: string): Result.Result<Json.JsonNode, Fault> =>
+  Result.mapError(Json.fromPlain(value), located(root))
+
+/** A plain value as compact text, keys in their own order; `root` begins the path of a fault. */
+export const encode = (value: unknown, root: string): Result.Result<JsonText, Fault> =>
+  Result.map(toTree(value, root), Json.write)
+
+/** The significant digits and the exponent of a number: equal for all spellings of one number. */
+const magnitude = (token: string): string => {
+  const [mantissa = "", exponent = "0"] = token.toLowerCase().split("e")
+  const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".")
+  const digits = (whole + fraction).replace(/^0+/, "")
+  let end = digits.length
+  while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end--
+  return end === 0 ? "0" : `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`
+}
+
+const rounds = (node: Json.JsonNode, path: string): Fault | null => {
+  if (node instanceof Json.JsonNumber) {
+    return magnitude(node.text) === magnitude(String(Number(node.text)))
+      ? null
+      : { path, rule: `is the number ${node.text.slice(0, 40)}, which would round; read it from the text` }
+  }
+  if (node === null || typeof node !== "object") return null
+  const entries: Iterable<[PropertyKey, Json.JsonNode]> = node.entries()
+  for (const [key, member] of entries) {
+    const fault = rounds(member, formatPath(path, [key]))
+    if (fault !== null) return fault
+  }
+  return null
+}
+
+/**
+ * The plain value of a JSON text, objects without a prototype; refuses invalid JSON, duplicate keys, and a number that
+ * would round: a host gets the very number that the model wrote or none (SUS-1).
+ */
+export const decodeExact = (text: string, root: string): Result.Result<unknown, Fault> => {
+  const node = Json.read(text, { maxDepth: deepest })
+  if (Result.isFailure(node)) return Result.fail(located(root)(node.failure))
+  const fault = rounds(node.success, root)
+  return fault === null ? Result.succeed(Json.toPlain(node.success)) : Result.fail(fault)
+}
