@@ -4,7 +4,7 @@
  * Rule: only an explicit yes allows. Without a handler, and when the handler fails, the answer is no.
  */
 import type { EventData } from "@errand/protocol"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { Connection } from "./Connection.ts"
@@ -30,8 +30,9 @@ export class Approvals<R> {
   /** Asks the program. */
   requested(request: ApprovalRequested): void {
     const { approvalId } = request
-    if (this.approve === undefined) return this.answer(request, false)
-    const fiber = this.runFork(this.approve(request))
+    const { approve } = this
+    if (approve === undefined) return this.answer(request, false)
+    const fiber = this.runFork(Effect.suspend(() => approve(request)))
     this.open.set(approvalId, fiber)
     fiber.addObserver((exit) => {
       if (this.open.delete(approvalId)) this.answer(request, Exit.isSuccess(exit) && exit.value === true)

@@ -21,7 +21,8 @@ import {
   type RequestError,
   type ServerExited,
   ServerProtocolViolated,
-  ServerSpawnFailed
+  ServerSpawnFailed,
+  type ToolDeclarationInvalid
 } from "./ClientError.ts"
 import { Connection } from "./Connection.ts"
 import * as Session from "./Session.ts"
@@ -44,7 +45,7 @@ export interface ClientOptions<R = never> {
 }
 
 /** How making a client can fail. */
-export type StartError = ServerSpawnFailed | RequestError
+export type StartError = ServerSpawnFailed | ToolDeclarationInvalid | RequestError
 
 /** One session of `listSessions`, as the protocol writes it (SES-4). */
 export type SessionSummary = ResultOf<"session.list">["sessions"][number]
@@ -69,19 +70,22 @@ export class Client extends Context.Service<Client, {
 }>()("@errand/client/Client") {
   /** The client as a layer; closing the layer ends the server. */
   static layer<R = never>(options: ClientOptions<R>): Layer.Layer<Client, StartError, R> {
-    return Layer.effect(Client, make(options)) as Layer.Layer<Client, StartError, R>
+    return Layer.effect(Client, make(options))
   }
 }
 
 /** How long the handlers get to end when the client closes, in milliseconds. */
 const handlersMs = 2000
 
-/** Starts a server and initializes it; the scope's end is the server's. Throws `ToolDeclarationInvalid` as a defect. */
+/** Starts a server and initializes it; the scope's end is the server's. */
 export const make = Effect.fnUntraced(function*<R = never>(
   options: ClientOptions<R>
 ): Effect.fn.Return<Client["Service"], StartError, Scope.Scope | R> {
   const { approve, capabilities = [], server = {}, tools = [] } = options
-  const kit: Toolkit<R> = "handlers" in tools ? tools : toolkit(tools)
+  const kit: Toolkit<R> = "handlers" in tools ? tools : yield* Effect.try({
+    try: () => toolkit(tools),
+    catch: (error) => error as ToolDeclarationInvalid
+  })
   const runFork = Effect.runForkWith(yield* Effect.context<R>())
   const lost = yield* Deferred.make<ConnectionLost>()
   const transport = yield* Effect.isEffect(server) ? server : spawned(server)

@@ -49,16 +49,20 @@ export function tool(
   // The overloads say what it takes; here it is only passed on.
   handler: (args: never, call: AbortableCall) => Awaitable<unknown>
 ): ToolHandler {
-  const { name, parameters = { type: "object", additionalProperties: false }, success, ...described } = options
+  const { name, parameters, success, ...described } = options
   const run = (args: unknown, call: ToolCall) =>
     Effect.tryPromise({
       try: (signal) => Promise.resolve(handler(args as never, { ...call, signal })) as Promise<never>,
       catch: (thrown) => thrown as Error
     })
-  return Schema.isSchema(parameters)
-    ? make(name, { ...described, parameters: parameters as Codec, ...(success === undefined ? {} : { success }) })
-      .handle(run)
-    : plain(name, { ...described, parameters: parameters as JsonSchema }).handle(run)
+  if (parameters !== undefined && !Schema.isSchema(parameters)) {
+    return plain(name, { ...described, parameters: parameters as JsonSchema }).handle(run)
+  }
+  return make(name, {
+    ...described,
+    ...(parameters === undefined ? {} : { parameters: parameters as Codec }),
+    ...(success === undefined ? {} : { success })
+  }).handle(run)
 }
 
 /** What a client is made of: what to spawn, and what to lend it. */

@@ -67,8 +67,9 @@ const attach = (command: string, child: ChildProcess, closeMs: number): Child =>
   const stderr = child.stderr!
   let tail = Buffer.alloc(0)
   let receiver: Receiver | undefined
-  let end: TransportEnd | undefined
+  let ended: TransportEnd | undefined
   let told = false
+  let draining: NodeJS.Timeout | undefined
   const waiters = new Set<() => void>()
 
   // A write to a server that has just ended fails with EPIPE; that it ended is told by its exit.
@@ -82,25 +83,21 @@ const attach = (command: string, child: ChildProcess, closeMs: number): Child =>
   })
 
   const tell = () => {
-    if (told || end === undefined || receiver === undefined) return
+    if (told || ended === undefined || receiver === undefined) return
     told = true
-    receiver.ended({ ...end, stderrTail: tail.toString("utf8") })
+    clearTimeout(draining)
+    receiver.ended({ ...ended, stderrTail: tail.toString("utf8") })
   }
   // Frames may still lie in the pipe when the process has ended: the end is told when the pipes have ended too.
   child.on("exit", (code, signal) => {
-    end = { code, signal, stderrTail: "" }
+    ended = { code, signal, stderrTail: "" }
     for (const waiter of waiters) waiter()
-    if (receiver !== undefined) setTimeout(tell, drainMs)
+    if (receiver !== undefined) draining = setTimeout(tell, drainMs)
   })
   child.on("close", tell)
-  // A server that closed its output without ending is of no use any more.
-  stdout.on("end", () => {
-    if (end === undefined) setTimeout(() => end === undefined && child.kill("SIGTERM"), closeMs).unref()
-  })
-
   const exited = (ms: number): Effect.Effect<boolean> =>
     Effect.callback<boolean>((resume) => {
-      if (end !== undefined) return resume(Effect.succeed(true))
+      if (ended !== undefined) return resume(Effect.succeed(true))
       const timer = setTimeout(() => done(false), ms)
       const waiter = () => done(true)
       const done = (value: boolean) => {
@@ -110,26 +107,32 @@ const attach = (command: string, child: ChildProcess, closeMs: number): Child =>
       }
       waiters.add(waiter)
     })
-  const close = Effect.gen(function*() {
+  const end = Effect.gen(function*() {
     stdin.end()
     if (yield* exited(closeMs)) return
     child.kill("SIGTERM")
     if (yield* exited(termMs)) return
     child.kill("SIGKILL")
     yield* exited(termMs)
-  }).pipe(Effect.ensuring(Effect.sync(() => {
-    for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
-  })))
+  })
+  // A server that closed its output without ending is of no use any more.
+  stdout.on("end", () => void Effect.runFork(end))
+  const close = Effect.ensuring(
+    end,
+    Effect.sync(() => {
+      for (const pipe of [stdin, stdout, stderr]) pipe.destroy()
+    })
+  )
 
   const transport: Transport = {
     label: command,
     write: (text) => {
-      if (end === undefined && !stdin.destroyed) stdin.write(text)
+      if (ended === undefined && !stdin.destroyed) stdin.write(text)
     },
     start: (given) => {
       receiver = given
       stdout.on("data", given.received)
-      if (end !== undefined) setTimeout(tell, drainMs)
+      if (ended !== undefined) draining = setTimeout(tell, drainMs)
     }
   }
   return { transport, close }

@@ -7,9 +7,10 @@
 import { ClientTool, type Ids, InputSchema, Json, type JsonText, Limits, Registry } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { ToolDeclarationInvalid } from "./ClientError.ts"
-import { derive, type JsonSchema } from "./ParameterSchema.ts"
+import { derive, type Derived, type JsonSchema } from "./ParameterSchema.ts"
 import { error, type ToolAnswer } from "./ToolAnswer.ts"
 import {
   type Arguments,
@@ -62,10 +63,10 @@ export interface ToolHandler<out R = never> {
 /** A declared tool that still wants its handler. */
 export interface Tool<out Args, in Success, in Failure> {
   readonly declaration: ClientTool.ClientTool
-  /** Says what to do for a call; interrupted when the server cancels the call or is lost (CLI-2). */
+  /** Says what to do for a call, in a scope of its own; interrupted when the server cancels it or is lost (CLI-2). */
   readonly handle: <R = never>(
     handler: (args: Args, call: ToolCall) => Effect.Effect<Success, Failure, R>
-  ) => ToolHandler<R>
+  ) => ToolHandler<Exclude<R, Scope.Scope>>
 }
 
 /** Tools with handlers, their names unique and all bounds of a registry kept (CLT-3). */
@@ -89,25 +90,26 @@ type TypeOf<S extends Codec, Absent> = [S] extends [never] ? Absent : S["Type"] 
  * Without `parameters` the tool takes none. An encoded success that is a string is the answer's text, any other is its
  * structured value. A failure answers `error` with its encoded fields as structured value.
  */
-export const make = <P extends Codec = typeof NoParameters, S extends Codec = never, F extends Codec = never>(
+export const make = <P extends Codec = typeof Schema.Unknown, S extends Codec = never, F extends Codec = never>(
   name: string,
   options: Described & { readonly parameters?: P; readonly success?: S; readonly failure?: F }
 ): Tool<P["Type"], TypeOf<S, ToolValue>, TypeOf<F, PlainFailure>> => {
-  const parameters: Codec = options.parameters ?? NoParameters
-  const derived = derive(parameters)
+  const { failure, parameters, success } = options
   const full = fullName(name)
+  const derived: Derived = parameters === undefined ? { _tag: "Derived", schema: noParameters } : derive(parameters)
   if (derived._tag === "Refused") {
     throw new ToolDeclarationInvalid({ tool: full, path: derived.path, detail: derived.detail })
   }
+  const { declaration, schema } = declare(full, options, derived.schema)
   return declared(
-    declare(full, options, derived.schema).declaration,
-    argumentsReader(parameters),
-    successWriter(options.success),
-    failureWriter(options.failure)
+    declaration,
+    parameters === undefined ? plainReader(schema) : argumentsReader(parameters),
+    successWriter(success),
+    failureWriter(failure)
   )
 }
 
-const NoParameters = Schema.Struct({})
+const noParameters: JsonSchema = { type: "object", additionalProperties: false }
 
 /**
  * Declares a tool from a JSON Schema, as plain data or as text. Its handler gets the arguments as JSON text, checked and
@@ -200,7 +202,7 @@ const declared = <Args, Success, Failure>(
         Effect.suspend(() => {
           const args = read(call.argumentsText)
           return args._tag === "Arguments"
-            ? Effect.matchCause(Effect.suspend(() => handler(args.value, call)), settle)
+            ? Effect.matchCause(Effect.scoped(Effect.suspend(() => handler(args.value, call))), settle)
             : Effect.succeed(error(`The arguments do not fit: ${args.detail}`))
         }).pipe(Effect.catchDefect((defect) => Effect.succeed(failure(defect))))
     }

@@ -73,11 +73,9 @@ export class Turns {
     if (this.active !== undefined && this.active.runId === runId) this.offer(this.active, event)
   }
 
-  /** Fails the turn that a run belongs to; its stream then cancels it. */
+  /** Fails the turn that a run belongs to, and cancels it at once: nobody may be taking its events. */
   fail(runId: Ids.RunId, error: TurnError): void {
-    if (this.active !== undefined && this.active.runId === runId) {
-      Queue.failCauseUnsafe(this.active.queue, Cause.fail(error))
-    }
+    if (this.active !== undefined && this.active.runId === runId) this.giveUp(this.active, error)
   }
 
   /** Ends the turn, because there is no server any more. */
@@ -178,7 +176,11 @@ export class Turns {
   private offer(turn: Turn, event: TurnEvent): void {
     const waiting = Queue.sizeUnsafe(turn.queue)
     if (waiting < room) return void Queue.offerUnsafe(turn.queue, event)
-    if (Queue.failCauseUnsafe(turn.queue, Cause.fail(new TurnEventsOverflowed({ waiting })))) this.cancel(turn)
+    this.giveUp(turn, new TurnEventsOverflowed({ waiting }))
+  }
+
+  private giveUp(turn: Turn, error: TurnError): void {
+    if (Queue.failCauseUnsafe(turn.queue, Cause.fail(error))) this.cancel(turn)
   }
 }
 

@@ -114,6 +114,14 @@ describe("a server of one's own", () => {
       assert.isTrue(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause))
     }))
 
+  it.live("a server whose output ends without it is ended, and is lost then", () =>
+    Effect.gen(function*() {
+      const client = yield* make({ server: server("mute", { closeMs: 100 }) })
+      const session = yield* client.createSession
+      assert.deepInclude(yield* Effect.flip(session.ask("mute")), { _tag: "ServerExited", signal: "SIGTERM" })
+      assert.isFalse(alive(pidOf(client)))
+    }))
+
   for (const [mode, closeMs] of [["deaf", 100], ["stubborn", 100]] as const) {
     it.live(`a ${mode} server is ended by signals, within the bound`, () =>
       Effect.gen(function*() {

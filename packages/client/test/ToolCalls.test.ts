@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Json } from "@errand/protocol"
-import { Deferred, Effect, Fiber, Queue, Schema, Stream } from "effect"
+import { Arbitrary, Context, Deferred, Effect, Fiber, Queue, Schema, Stream } from "effect"
 import { make, Tool, ToolAnswer, type ToolHandler, type TurnEvent } from "../src/index.ts"
 import { type FakeOptions, FakeServer } from "./FakeServer.ts"
 
@@ -179,6 +179,37 @@ describe("14. the client's duties: one answer to each call", () => {
         fake.answers.map(({ status, text }) => [status, text]),
         names.map((name) => ["error", `This client has no tool named ${name}.`])
       )
+    }))
+
+  it.effect("CLI-1 a tool without parameters takes none", () =>
+    Effect.gen(function*() {
+      const tool = quick("t", () => Effect.succeed("fine"))
+      assert.deepStrictEqual(yield* said(tool, "{}"), { status: "success", text: "fine" })
+      assert.deepStrictEqual(yield* said(tool, `{"x":1}`), {
+        status: "error",
+        text: "The arguments do not fit: x: must not be there"
+      })
+    }))
+
+  it.effect("a handler has the services of the client and a scope of its own", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      class Store extends Context.Service<Store, { readonly name: string }>()("test/Store") {}
+      const tool = quick("t", () =>
+        Effect.gen(function*() {
+          yield* Effect.acquireRelease(Effect.sync(() => log.push("open")), () => Effect.sync(() => log.push("close")))
+          return (yield* Store).name
+        }))
+      const { fake } = yield* Effect.provideService(started([tool]), Store, { name: "of the client" })
+      fake.call("c-1", "client__t")
+      yield* flushed
+      assert.deepStrictEqual([fake.answers[0].text, ...log], ["of the client", "open", "close"])
+    }))
+
+  it.effect("CLT-3 tools that do not go together fail before anything is started", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(make({ server: { command: "/no/such/errand" }, tools: [lookup, lookup] }))
+      assert.deepInclude(error, { _tag: "ToolDeclarationInvalid", tool: "client__lookup_record" })
     }))
 
   it.effect("CLI-1 a call that is sent twice is executed and answered once", () =>
@@ -362,6 +393,57 @@ describe("10. client.tool.result: text, structured and what is neither", () => {
         ["c-2", "value 2"]
       ])
     }))
+})
+
+const Step = Schema.Union([
+  Schema.Struct({ do: Schema.Literals(["call", "cancel", "finish"]), id: Schema.Literals(["a", "b", "c", "d"]) }),
+  Schema.Struct({ do: Schema.Literals(["yield", "exit"]), id: Schema.Literal("a") })
+])
+
+describe("CLI-1 CLI-2 calls in every order of events", () => {
+  it.effect.prop(
+    "a call is answered at most once, never after its cancel notice, and always when its handler ended before",
+    { steps: Arbitrary.array(Arbitrary.schema(Step), { maxLength: 16 }) },
+    ({ steps }) =>
+      Effect.scoped(Effect.gen(function*() {
+        const gates = new Map<string, Deferred.Deferred<void>>()
+        for (const id of ["a", "b", "c", "d"]) gates.set(id, yield* Deferred.make<void>())
+        const tool = Tool.make("t", { description: "d" })
+          .handle((_, { callId }) => Effect.as(Deferred.await(gates.get(callId)!), callId))
+        const { fake } = yield* started([tool])
+        const called = new Set<string>()
+        const cancelled = new Set<string>()
+        const finished = new Set<string>()
+        const expected = new Set<string>()
+        let gone = false
+        for (const step of steps) {
+          if (step.do === "yield") yield* flushed
+          else if (step.do === "exit") {
+            // What ended before may not be written yet; the loss decides only after that.
+            yield* flushed
+            gone = true
+            fake.exit()
+          } else if (step.do === "call" && !called.has(step.id) && !gone) {
+            called.add(step.id)
+            if (finished.has(step.id)) expected.add(step.id)
+            fake.call(step.id, "client__t")
+          } else if (step.do === "cancel" && called.has(step.id) && !gone) {
+            // The handler's end and the notice may cross: what is settled first wins.
+            yield* flushed
+            cancelled.add(step.id)
+            fake.cancel(step.id)
+          } else if (step.do === "finish") {
+            finished.add(step.id)
+            if (called.has(step.id) && !cancelled.has(step.id) && !gone) expected.add(step.id)
+            yield* Deferred.succeed(gates.get(step.id)!, undefined)
+          }
+        }
+        yield* flushed
+        const answered = fake.answers.map(({ call_id }) => call_id as string)
+        assert.deepStrictEqual(answered.sort(), [...expected].sort())
+      })),
+    { arbitrary: { runs: 150 } }
+  )
 })
 
 describe("12. cancellation on the client's side", () => {

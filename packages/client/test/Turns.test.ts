@@ -258,21 +258,27 @@ describe("TRN-8 approvals", () => {
   it.effect("only an explicit yes allows: a failure, a defect and anything else say no", () =>
     Effect.gen(function*() {
       const { fake } = yield* session({}, {
-        approve: ({ summary }) =>
-          summary === "do yes"
+        approve: ({ summary }) => {
+          if (summary === "do throw") throw new Error("at once")
+          return summary === "do yes"
             ? Effect.succeed(true)
             : summary === "do fail"
             ? Effect.fail("no")
             : summary === "do die"
             ? Effect.die("no")
             : Effect.succeed(summary === "do odd" ? "true" as never : false)
+        }
       })
-      for (const id of ["yes", "no", "fail", "die", "odd"]) ask(fake, id)
+      for (const id of ["yes", "no", "fail", "die", "odd", "throw"]) ask(fake, id)
       yield* flushed
-      assert.deepStrictEqual(answers(fake), [["yes", true], ["no", false], ["fail", false], ["die", false], [
-        "odd",
-        false
-      ]])
+      assert.deepStrictEqual(answers(fake), [
+        ["yes", true],
+        ["no", false],
+        ["fail", false],
+        ["die", false],
+        ["odd", false],
+        ["throw", false]
+      ])
     }))
 
   it.effect("a question that is closed otherwise interrupts its handler and is not answered", () =>
