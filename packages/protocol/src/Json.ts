@@ -5,20 +5,12 @@
  */
 import * as Result from "effect/Result"
 import { Buffer } from "node:buffer"
-import {
-  type Choose,
-  deepest,
-  Dictionary,
-  type JsonNode,
-  JsonNumber,
-  type JsonText,
-  Opaque,
-  Reader
-} from "./JsonReader.ts"
+import { type Choose, deepest, Dictionary, Reader } from "./JsonReader.ts"
 import { JsonFault, step } from "./JsonScanner.ts"
+import { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 import * as Limits from "./Limits.ts"
 
-export { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonReader.ts"
+export { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 export { JsonFault, type Rule } from "./JsonScanner.ts"
 
 /** How deep containers may nest; the outermost counts as one, and the default is FRM-5's. At most 1,000. */

@@ -4,33 +4,9 @@
  * Rule: whatever is made of a text, the same texts are refused (FRM-5 to FRM-7). Nesting is bounded before it is entered,
  * so recursion is too.
  */
-import type * as Brand from "effect/Brand"
 import type { JsonFault } from "./JsonScanner.ts"
 import { Strings } from "./JsonStrings.ts"
-
-/** Compact JSON text, digits and key order as received (FRM-13). */
-export type JsonText = string & Brand.Brand<"JsonText">
-
-/** A number as it was written; `text` holds its digits (FRM-12). */
-export class JsonNumber {
-  readonly text: string
-  constructor(text: string) {
-    this.text = text
-  }
-}
-
-/** A JSON value without loss: numbers keep their digits, objects are Maps and keep the order of all keys (FRM-12). */
-export type JsonNode = null | boolean | string | JsonNumber | ReadonlyArray<JsonNode> | ReadonlyMap<string, JsonNode>
-
-/** A value that was checked but not built; `depth` counts its containers, itself included, 0 for a scalar. */
-export class Opaque {
-  readonly text: JsonText
-  readonly depth: number
-  constructor(text: JsonText, depth: number) {
-    this.text = text
-    this.depth = depth
-  }
-}
+import { JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 
 /** Chooses the members that are left unbuilt, by key and by the depth of the object that holds them. */
 export type Choose = (key: string, depth: number) => boolean

@@ -5,10 +5,10 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { toolCard } from "./Events.ts"
+import * as CallResult from "./CallResult.ts"
+import { historyEntry } from "./HistoryEntry.ts"
 import * as Ids from "./Ids.ts"
 import * as Json from "./Json.ts"
-import type { JsonText } from "./Json.ts"
 import * as Limits from "./Limits.ts"
 import type { InitializeResult } from "./Negotiation.ts"
 import { requiredLimit } from "./Negotiation.ts"
@@ -58,38 +58,6 @@ const initializeResult = lazy((): Schema.Codec<InitializeResult, unknown> =>
   })
 )
 
-/** An entry of a history page (SES-6). */
-export const historyEntry = lazy(() => {
-  const base = {
-    entry_id: Schema.String,
-    at: Schema.String,
-    run_id: Ids.RunId,
-    task_id: Schema.NullOr(Ids.TaskId),
-    subagent_id: Schema.NullOr(Ids.SubagentId)
-  }
-  const text = { text: Schema.String, part: Schema.optionalKey(Schema.Int), parts: Schema.optionalKey(Schema.Int) }
-  return Schema.Union([
-    Schema.Struct({ ...base, kind: Schema.Literal("user"), ...text }),
-    Schema.Struct({ ...base, kind: Schema.Literal("assistant"), ...text }),
-    Schema.Struct({
-      ...base,
-      kind: Schema.Literal("tool"),
-      name: Schema.String,
-      status: Schema.Literals(["success", "failure", "cancelled", "denied", "unknown"]),
-      tool_card: Schema.optionalKey(toolCard())
-    }),
-    Schema.Struct({
-      ...base,
-      kind: Schema.Literal("run"),
-      status: Schema.Literals(["completed", "failed", "cancelled"]),
-      error: Schema.optionalKey(Schema.Struct({ code: Schema.String, message: Schema.String }))
-    })
-  ])
-})
-
-/** An entry of a history page (SES-6). */
-export type HistoryEntry = ReturnType<typeof historyEntry>["Type"]
-
 const descriptor = {
   type: "object",
   properties: {
@@ -101,6 +69,8 @@ const descriptor = {
   required: ["name", "description", "input_schema"],
   additionalProperties: false
 }
+
+export type { HistoryEntry } from "./HistoryEntry.ts"
 
 /** Every method of version 1 with its params and its result. */
 export const table = {
@@ -273,8 +243,8 @@ export const decodeParams = <M extends MethodName>(
   limits: Limits.LimitValues = Limits.defaults
 ): Result.Result<Params<M>, WireError> => {
   if (method === "client.tool.result") {
-    const result = exactResult(params)
-    if (result !== undefined) return within(result, limits) as Result.Result<Params<M>, WireError>
+    const result = CallResult.exact(params)
+    if (result !== undefined) return CallResult.within(result, limits) as Result.Result<Params<M>, WireError>
   }
   const lifted = lift(method, params)
   if (Result.isFailure(lifted)) return Result.fail(lifted.failure)
@@ -294,39 +264,4 @@ export const decodeResult = <M extends MethodName>(
     resultDecoders.set(method, decoder)
   }
   return decoder(result) as Result.Result<ResultOf<M>, WireError>
-}
-
-type ToolResult = Params<"client.tool.result">
-
-/**
- * The exact shape of RES-1 by hand: one answer per call passes here, and decoding it by schema would cost more than all
- * the rest. What does not fit goes to the schema, which knows how to say why.
- */
-const exactResult = (value: unknown): ToolResult | undefined => {
-  const given = value as Record<string, unknown>
-  const { call_id, instance_id, run_id, session_id, status, structured, subagent_id, task_id, text } = given
-  if (
-    typeof instance_id !== "string" || typeof session_id !== "string" || typeof run_id !== "string" ||
-    typeof call_id !== "string" || typeof text !== "string" || (status !== "success" && status !== "error") ||
-    (task_id !== null && typeof task_id !== "string") || (subagent_id !== null && typeof subagent_id !== "string")
-  ) return undefined
-  let keys = 0
-  for (const _ in given) keys++
-  const identity = { instance_id, session_id, run_id, call_id, task_id, subagent_id, status, text }
-  if (structured === undefined) return keys === 8 ? identity as ToolResult : undefined
-  if (!(structured instanceof Json.Opaque) || keys !== 9) return undefined
-  return { ...identity, structured: structured.text } as ToolResult
-}
-
-/** The size rule of RES-6: UTF-8 bytes of the text and compact bytes of `structured` together. */
-const within = (result: ToolResult, limits: Limits.LimitValues): Result.Result<ToolResult, WireError> => {
-  const most = limits.clientTools.result_bytes
-  const structured: JsonText | undefined = result.structured
-  if ((result.text.length + (structured?.length ?? 0)) * 3 <= most) return Result.succeed(result)
-  const size = Json.byteLength(result.text) + (structured === undefined ? 0 : Json.byteLength(structured))
-  return size <= most
-    ? Result.succeed(result)
-    : Result.fail(
-      WireError.invalidParams("text", `text and structured have ${size} bytes together, at most ${most} are allowed`)
-    )
 }

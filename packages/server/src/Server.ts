@@ -143,6 +143,8 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
     Effect.raceFirst(outbox.lost, Effect.as(terminated, "terminated" as const))
   )
   connection.state = "closing"
+  // What was read together with the cause of the closing is answered before it (LIF-1, REQ-6).
+  yield* Effect.yieldNow
   const silent = reason === "output_stalled" || reason === "output_closed"
 
   const settleEverything = Effect.gen(function*() {

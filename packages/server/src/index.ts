@@ -1,1 +1,10 @@
-export {}
+export * as Config from "./Config.ts"
+export * as Options from "./Options.ts"
+export * as Settings from "./Settings.ts"
+export * from "./SessionStore.ts"
+export * from "./builtins/Builtins.ts"
+export * from "./OutboxQueue.ts"
+export * from "./Connection.ts"
+export * from "./Attachment.ts"
+export * from "./Startup.ts"
+export * from "./Server.ts"

@@ -1,1 +1,3 @@
-export {}
+export * as Duplex from "./Duplex.ts"
+export { type EventFrame, Peer, type ResponseFrame } from "./Peer.ts"
+export * as TestServer from "./TestServer.ts"

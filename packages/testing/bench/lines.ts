@@ -1,0 +1,42 @@
+/** Raw NDJSON for the bare contestants: nothing is checked, and frames written while a chunk is handled go out together. */
+
+/** Splits chunks into lines; only the new chunk is looked at. */
+export const splitter = (onLine: (line: string) => void): (chunk: Buffer) => void => {
+  let rest: Array<Buffer> = []
+  return (chunk) => {
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      if (rest.length === 0) onLine(chunk.toString("utf8", start, end))
+      else {
+        const whole = Buffer.concat([...rest, chunk.subarray(start, end)])
+        rest = []
+        onLine(whole.toString("utf8"))
+      }
+      start = end + 1
+    }
+    if (start < chunk.length) rest.push(chunk.subarray(start))
+  }
+}
+
+/** Reads lines from one stream and writes to another; gives what writes a line. */
+export const connect = (
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+  onLine: (line: string) => void
+): (line: string) => void => {
+  let out = ""
+  let reading = false
+  const split = splitter(onLine)
+  input.on("data", (chunk: Buffer) => {
+    reading = true
+    split(chunk)
+    reading = false
+    if (out === "") return
+    output.write(out)
+    out = ""
+  })
+  return (line) => {
+    if (reading) out += `${line}\n`
+    else output.write(`${line}\n`)
+  }
+}

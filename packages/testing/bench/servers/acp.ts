@@ -1,0 +1,24 @@
+/** An ACP agent that asks its client. */
+import * as acp from "@agentclientprotocol/sdk"
+import { Readable, Writable } from "node:stream"
+import { askFor, type Job, run } from "../job.ts"
+
+const anything = { parse: (value: unknown) => value as never }
+
+acp.agent({ name: "bench" })
+  .onRequest("initialize", async () => ({ protocolVersion: acp.PROTOCOL_VERSION, agentCapabilities: {} }))
+  .onRequest("session/new", async () => ({ sessionId: "s1" }))
+  .onRequest("session/prompt", async () => ({ stopReason: "end_turn" as const }))
+  .onRequest(
+    "_bench/run",
+    anything,
+    async ({ client, params }: { readonly params: Job; readonly client: acp.ClientContext }) => {
+      const ask = askFor(params.size)
+      await run(params, () => client.request("_bench/call", ask))
+      return {}
+    }
+  )
+  .connect(
+    acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>)
+  )
+process.stdin.on("end", () => process.exit(0))
