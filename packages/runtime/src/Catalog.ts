@@ -70,27 +70,52 @@ export class Catalog extends Context.Service<Catalog, {
   /** Looks a name up as this view may; never by prefix, case or likeness. */
   readonly resolve: (view: View, name: string) => Resolution
 }>()("@errand/runtime/Catalog") {
-  /** Exactly these tools under the rules in force. */
-  static readonly layerOf = (tools: ReadonlyArray<CatalogTool>) =>
-    Layer.effect(Catalog, Effect.map(Permissions, (rules) => make(tools, rules)))
+  /** Exactly these tools under the rules in force; a function is asked each time and gives the same array until it changes. */
+  static readonly layerOf = (tools: ReadonlyArray<CatalogTool> | (() => ReadonlyArray<CatalogTool>)) =>
+    Layer.effect(
+      Catalog,
+      Effect.map(Permissions, (rules) => make(typeof tools === "function" ? tools : () => tools, rules))
+    )
 
   /** The client tools of the registry and nothing else. */
   static readonly layerRegistry = Layer.effect(
     Catalog,
     Effect.gen(function*() {
       const registry = yield* Registry
-      return make(registry.tools.map(clientTool), yield* Permissions)
+      const tools = registry.tools.map(clientTool)
+      return make(() => tools, yield* Permissions)
     })
   )
 }
 
-const make = (tools: ReadonlyArray<CatalogTool>, rules: ReadonlyArray<PermissionRule>): Catalog["Service"] => {
-  const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const offered = new WeakMap<View, ReadonlyArray<OfferedTool>>()
+/** What was made of one array of tools. */
+class Snapshot {
+  readonly tools: ReadonlyArray<CatalogTool>
+  readonly byName: ReadonlyMap<string, CatalogTool>
+  readonly offered = new WeakMap<View, ReadonlyArray<OfferedTool>>()
+
+  constructor(tools: ReadonlyArray<CatalogTool>) {
+    this.tools = tools
+    this.byName = new Map(tools.map((tool) => [tool.name, tool]))
+  }
+}
+
+const make = (
+  source: () => ReadonlyArray<CatalogTool>,
+  rules: ReadonlyArray<PermissionRule>
+): Catalog["Service"] => {
+  let latest = new Snapshot(source())
+  const current = (): Snapshot => {
+    const tools = source()
+    return tools === latest.tools ? latest : latest = new Snapshot(tools)
+  }
   const decisionOf = (view: View, tool: CatalogTool) => decide(rules, tool.name, view.surface, tool.otherwise)
   return {
-    tools,
+    get tools() {
+      return current().tools
+    },
     offered: (view) => {
+      const { offered, tools } = current()
       let list = offered.get(view)
       if (list === undefined) {
         list = tools.filter((tool) => view.permits(tool) && decisionOf(view, tool) !== "deny")
@@ -99,7 +124,7 @@ const make = (tools: ReadonlyArray<CatalogTool>, rules: ReadonlyArray<Permission
       return list
     },
     resolve: (view, name) => {
-      const tool = byName.get(name)
+      const tool = current().byName.get(name)
       if (tool === undefined || !view.permits(tool)) return unavailable(name)
       const decision = decisionOf(view, tool)
       return decision === "deny" ? denied(tool) : { _tag: "Tool", tool, decision }

@@ -37,6 +37,16 @@ export type Record =
     readonly content: JsonText
   }
   | Owner & {
+    /** A call that was made inside another one and has ended; the model reads only the outer call's result (SES-6). */
+    readonly kind: "activity"
+    readonly activityId: string
+    readonly parentId: string | null
+    readonly name: string
+    readonly outcome: Outcome
+    /** ISO 8601 UTC with milliseconds. */
+    readonly startedAt: string
+  }
+  | Owner & {
     readonly kind: "run"
     readonly status: "completed" | "failed" | "cancelled"
     readonly error: { readonly code: string; readonly message: string } | null

@@ -9,6 +9,12 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Agent } from "./Agent.ts"
 
+/**
+ * Makes a call from inside another one, for an agent that the tool derives from its caller's: every step of the pipeline,
+ * shown and recorded as an activity, with no result of its own in the history (BLT-3, SES-6).
+ */
+export type Nested = (agent: Agent, name: string, args: string) => Effect.Effect<ToolOutcome>
+
 /** One call that passed visibility, rules, hooks, bounds and approval. */
 export interface ToolInvocation {
   /** Whose call it is: its run, its identities and what it may do. */
@@ -20,6 +26,8 @@ export interface ToolInvocation {
   /** Containers in `arguments`, the object itself counting as one. */
   readonly depth: number
   readonly timeoutMs: number
+  /** For tools that call tools. */
+  readonly nested: Nested
 }
 
 /**

@@ -5,8 +5,9 @@
  * Rule: every kind of tool takes these steps in this order on every surface; there is no way around one. A call that
  * was answered is recorded whatever happens meanwhile.
  */
-import { type Ids, type JsonText, Limits } from "@errand/protocol"
+import { Ids, type JsonText, Limits } from "@errand/protocol"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -17,17 +18,16 @@ import { Approvals } from "./Approvals.ts"
 import * as Bounds from "./Bounds.ts"
 import { Catalog, type CatalogTool, type ToolKind } from "./Catalog.ts"
 import type { Record, StorageFailed } from "./History.ts"
+import * as HistoryCheck from "./HistoryCheck.ts"
 import { type HookedCall, ToolHooks } from "./Hooks.ts"
 import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import * as Redaction from "./Redaction.ts"
 import * as ToolContent from "./ToolContent.ts"
-import { ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
+import { type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
 
-/** A call of an assistant message that is recorded already; `name` and `id` are legal. */
-export interface PipelineCall {
-  readonly messageId: Ids.MessageId
-  readonly index: number
+/** A call on its way; `name` and `id` are legal. */
+export interface AttemptedCall {
   readonly id: string
   /** The name the model used, which the catalog looks up. */
   readonly asked: string
@@ -37,14 +37,22 @@ export interface PipelineCall {
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
+}
+
+/** A call of an assistant message that is recorded already. */
+export interface PipelineCall extends AttemptedCall {
+  readonly messageId: Ids.MessageId
+  readonly index: number
   /** Set when its result is recorded. */
   settled: boolean
 }
 
 /** Takes tool calls through the steps. */
 export class ToolPipeline extends Context.Service<ToolPipeline, {
-  /** Runs steps 1 to 7 and tells what came of the call; nothing is recorded (Code Mode, `call_tool`). */
-  readonly attempt: (agent: Agent, call: PipelineCall) => Effect.Effect<ToolOutcome>
+  /** Runs steps 1 to 7 and tells what came of the call; nothing is shown or recorded. */
+  readonly attempt: (agent: Agent, call: AttemptedCall) => Effect.Effect<ToolOutcome>
+  /** A call that another call makes; what executes tools finds it in `ToolInvocation.nested`. */
+  readonly nested: Nested
   /** Runs all steps; when it returns the result is recorded and shown (SES-9). */
   readonly settle: (agent: Agent, call: PipelineCall) => Effect.Effect<void, StorageFailed>
   /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2). */
@@ -59,9 +67,10 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
       const approvals = yield* Approvals
       const executor = yield* ToolExecutor
       const outbox = yield* Outbox
+      const newId = yield* Ids.Generator
       const maxBytes = limits.clientTools.result_bytes
 
-      const attempt = Effect.fnUntraced(function*(agent: Agent, call: PipelineCall) {
+      const attempt = Effect.fnUntraced(function*(agent: Agent, call: AttemptedCall) {
         const resolution = catalog.resolve(agent.view, call.asked)
         if (resolution._tag === "Refused") return resolution
         const { decision, tool } = resolution
@@ -96,7 +105,8 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           name: tool.name,
           arguments: bounded.success.text,
           depth: bounded.success.depth,
-          timeoutMs: tool.timeoutMs
+          timeoutMs: tool.timeoutMs,
+          nested
         })
         const safe = protect(tool, outcome, maxBytes)
         if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
@@ -108,11 +118,11 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         return protect(tool, { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" }, maxBytes)
       })
 
-      const kindOf = (agent: Agent, call: PipelineCall): ToolKind | undefined => {
+      const kindOf = (agent: Agent, call: AttemptedCall): ToolKind | undefined => {
         const resolution = catalog.resolve(agent.view, call.asked)
         return resolution._tag === "Tool" ? resolution.tool.kind : undefined
       }
-      const activity = (agent: Agent, call: PipelineCall, status: "running" | Outcome) =>
+      const activity = (agent: Agent, call: AttemptedCall, status: "running" | Outcome) =>
         emit(outbox, {
           event: "tool.activity",
           data: {
@@ -152,6 +162,45 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           })
         )
 
+      const nested: Nested = (agent, asked, args) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.gen(function*() {
+            const call: AttemptedCall = {
+              id: newId(),
+              asked,
+              name: HistoryCheck.legalName(asked),
+              arguments: Bounds.read(args),
+              activityId: newId() as Ids.ActivityId,
+              started: false
+            }
+            const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
+            const end = (outcome: Outcome) =>
+              Effect.andThen(
+                agent.history.append([{
+                  kind: "activity",
+                  ...ownerOf(agent),
+                  activityId: call.activityId,
+                  parentId: agent.parentId,
+                  name: call.name,
+                  outcome,
+                  startedAt
+                }]),
+                activity(agent, call, outcome)
+              )
+            agent.usage.toolCalls++
+            yield* activity(agent, call, "running")
+            const exit = yield* Effect.exit(restore(attempt(agent, call)))
+            if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) {
+              yield* Effect.ignore(end("cancelled"), { log: "Error" })
+              return yield* Effect.failCause(exit.cause)
+            }
+            if (Exit.isFailure(exit)) yield* Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause)
+            const outcome = Exit.isSuccess(exit) ? exit.value : unexpected
+            const stored = yield* Effect.exit(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome))
+            return Exit.isSuccess(stored) ? outcome : unrecorded
+          })
+        )
+
       const close = Effect.fnUntraced(function*(agent: Agent, calls: ReadonlyArray<PipelineCall>) {
         const open = calls.filter((call) => !call.settled)
         if (open.length === 0) return
@@ -163,7 +212,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         }
       })
 
-      return ToolPipeline.of({ attempt, settle, close })
+      return ToolPipeline.of({ attempt, nested, settle, close })
     })
   )
 }
@@ -185,7 +234,14 @@ const unexpected: ToolOutcome = {
   message: "The tool failed unexpectedly. It may have executed: do not repeat it blindly."
 }
 
-const hookedCall = (agent: Agent, call: PipelineCall, bounded: Bounds.BoundedArguments): HookedCall => ({
+/** Storage that refuses this record refuses the outer call's too, and that fails the run (SES-9). */
+const unrecorded: ToolOutcome = {
+  _tag: "Uncertain",
+  code: "storage_failed",
+  message: "The call ended, but that cannot be recorded. Do not repeat it blindly."
+}
+
+const hookedCall = (agent: Agent, call: AttemptedCall, bounded: Bounds.BoundedArguments): HookedCall => ({
   tool: call.name,
   callId: call.id,
   sessionId: agent.run.sessionId,
