@@ -2,8 +2,9 @@
  * What records make of a session: rows to store, entries to show, messages for the model (SES-6, SES-8, SES-10, SES-11).
  *
  * Rule: the fold is pure and total. Every call of the stored history has at most one result, and a record that opens
- * the next step first closes the calls before it that have none, with outcome `unknown`. So repairing a crashed session
- * is no more than ending its open runs, and doing it again changes nothing.
+ * the next step first closes the calls before it that have none, with outcome `unknown`; one that opens the next run
+ * first ends the run before it. So repairing a crashed session is no more than ending its open runs, and doing it again
+ * changes nothing.
  *
  * The state before a batch is never changed by `step`: a batch that storage refuses leaves no trace.
  */
@@ -86,15 +87,15 @@ export const replay = (rows: Iterable<Row>, entries: number): Ledger => {
   return draft.ledger(entries)
 }
 
-/** The records that close what a crash left open: a failed end for each run without one (SES-10). */
-export const repair = (ledger: Ledger): ReadonlyArray<Record> =>
-  [...ledger.runs].map((runId): Record => ({
+/** The records that close what a crash or a full disk left open: a failed end for each run without one (SES-10). */
+export const repair = ({ runs }: Pick<Ledger, "runs">): ReadonlyArray<Record> =>
+  [...runs].map((runId): Record => ({
     kind: "run",
     runId,
     taskId: null,
     subagentId: null,
     status: "failed",
-    error: { code: "interrupted", message: "The run was interrupted: the server ended before the run did." }
+    error: { code: "interrupted", message: "The run was interrupted before its end was recorded." }
   }))
 
 class Draft {
@@ -130,11 +131,12 @@ class Draft {
     if (record.kind === "run" && record.taskId === null) {
       for (const calls of this.open.values()) if (calls.owner.runId === record.runId) this.close(calls, at)
     }
+    if (record.kind === "user" && record.taskId === null) {
+      if (!this.runs.has(record.runId)) { for (const end of repair(this)) this.append(end, at) }
+      if (!this.titled) this.title = Redaction.protectMessage(record.text, TITLE_CHARACTERS)
+    }
     const before = this.open.get(record.taskId)
     if (before !== undefined) this.close(before, at)
-    if (record.kind === "user" && record.taskId === null && !this.titled) {
-      this.title = Redaction.protectMessage(record.text, TITLE_CHARACTERS)
-    }
     this.keep(record, at)
   }
 

@@ -145,13 +145,27 @@ describe("section 4: what records make of a session", () => {
   })
 
   it("SES-11 what opens the next step closes the calls before it, each once, in call order", () => {
-    for (const next of [user(root("r2"), "next"), assistant(run, "n", "next"), ended("r")]) {
+    for (const next of [user(run, "next"), assistant(run, "n", "next"), ended("r")]) {
       const step = fold(assistant(run, "m", "", ["a", "b", "c"]), result(run, "m", 1, "b"), next)
       assert.deepStrictEqual(
         step.rows.map(({ record }) => record.kind === "result" ? `${record.id} ${record.outcome}` : record.kind),
         ["assistant", "b success", "a unknown", "c unknown", next.kind]
       )
     }
+  })
+
+  it("SES-9 a run whose end could not be stored is ended when the next one begins", () => {
+    const step = fold(
+      user(run, "x"),
+      assistant(run, "m", "", ["a"]),
+      user(root("r2"), "next"),
+      user(root("r2"), "more")
+    )
+    assert.deepStrictEqual(
+      step.rows.map(({ record }) => [record.runId, record.kind === "run" ? record.error?.code : record.kind]),
+      [["r", "user"], ["r", "assistant"], ["r", "result"], ["r", "interrupted"], ["r2", "user"], ["r2", "user"]]
+    )
+    assert.deepStrictEqual([...step.ledger.runs], ["r2"])
   })
 
   it("SES-10 the end of a run closes the calls of its delegated agents too, and of no other run", () => {

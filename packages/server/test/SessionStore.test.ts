@@ -346,10 +346,13 @@ const killed = (one: ChildProcess) =>
     one.kill("SIGKILL")
   })
 
-/** Waits in real time until something is so. */
-const until = (what: () => boolean) =>
+/** Waits in real time until a process has told something. */
+const told = ({ lines, one }: { readonly lines: ReadonlyArray<string>; readonly one: ChildProcess }, start: string) =>
   Effect.promise(async () => {
-    while (!what()) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (!lines.some((line) => line.startsWith(start))) {
+      if (one.exitCode !== null) throw new Error(`the process ended without telling ${start}: ${lines.join()}`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
   })
 
 describe("section 4: sessions between processes", () => {
@@ -363,20 +366,17 @@ describe("section 4: sessions between processes", () => {
           const mine = yield* store.create
           yield* appendAll(mine, [user(run, "x"), ended("r")])
           yield* mine.close
-          const { lines, one } = yield* child(home, ["hold", mine.sessionId])
-          yield* until(() => lines.length > 0)
-          assert.deepStrictEqual(lines, ["held 2"])
+          const other = yield* child(home, ["hold", mine.sessionId])
+          yield* told(other, "held 2")
           assert.strictEqual(yield* tagOf(store.open(mine.sessionId)), "SessionLocked")
           assert.strictEqual((yield* entriesOf(mine.sessionId)).length, 2)
           assert.strictEqual((yield* store.list({})).sessions[0]!.entries, 2)
-          yield* Effect.promise(() => killed(one))
+          yield* Effect.promise(() => killed(other.one))
           const session = yield* store.open(mine.sessionId)
           // and what this process does with the files of its own session does not lose its lock
           yield* entriesOf(mine.sessionId)
           assert.strictEqual(yield* tagOf(store.open(mine.sessionId)), "SessionLocked")
-          const second = yield* child(home, ["hold", mine.sessionId])
-          yield* until(() => second.one.exitCode !== null)
-          assert.deepStrictEqual(second.lines, ["SessionLocked"])
+          yield* told(yield* child(home, ["hold", mine.sessionId]), "SessionLocked")
           yield* session.close
         }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
       }),
@@ -402,14 +402,15 @@ describe("section 4: sessions between processes", () => {
     () =>
       Effect.gen(function*() {
         const home = Path.join(yield* folder, "home")
-        const { lines, one } = yield* child(home, ["fill"], "ulimit -S -f 2048")
-        yield* until(() => lines.some((line) => line.startsWith("refused")))
+        const filling = yield* child(home, ["fill"], "ulimit -S -f 2048")
+        const { lines, one } = filling
+        yield* told(filling, "refused")
         const full = lines.length
         const stored = lines.filter((line) => line.startsWith("stored")).length
         assert.isAbove(stored, 10)
         spawnSync("prlimit", ["--pid", String(one.pid), "--fsize=unlimited"])
         one.stdin.write("go on\n")
-        yield* until(() => one.exitCode !== null)
+        yield* told(filling, `stored ${stored + 3}`)
         assert.deepStrictEqual(lines.slice(full), [1, 2, 3].map((more) => `stored ${stored + more}`))
         yield* Effect.gen(function*() {
           const prompts = (yield* entriesOf(lines[0]!)).filter((entry) => entry["part"] === 1).map((entry) =>
