@@ -8,6 +8,7 @@ import type { Ids, JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Agent } from "./Agent.ts"
+import type { Catalog } from "./Catalog.ts"
 
 /**
  * Makes a call from inside another one, for an agent that the tool derives from its caller's: every step of the pipeline,
@@ -26,7 +27,8 @@ export interface ToolInvocation {
   /** Containers in `arguments`, the object itself counting as one. */
   readonly depth: number
   readonly timeoutMs: number
-  /** For tools that call tools. */
+  /** For tools that find tools and call them: both are asked with the view of an agent. */
+  readonly catalog: Catalog["Service"]
   readonly nested: Nested
 }
 

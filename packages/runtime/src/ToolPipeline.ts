@@ -106,6 +106,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           arguments: bounded.success.text,
           depth: bounded.success.depth,
           timeoutMs: tool.timeoutMs,
+          catalog,
           nested
         })
         const safe = protect(tool, outcome, maxBytes)

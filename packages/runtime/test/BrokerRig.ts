@@ -105,6 +105,7 @@ export const invocation = (
   arguments: "{}" as JsonText,
   depth: 1,
   timeoutMs,
+  catalog: { tools: [], offered: () => [], resolve: (_, code) => ({ _tag: "Refused", code, message: "" }) },
   nested: () => Effect.die(new Error("the broker makes no calls of its own")),
   ...extra
 })
