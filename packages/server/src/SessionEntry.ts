@@ -11,6 +11,8 @@ import { TextParts } from "@errand/runtime"
 /** What a tool entry knows about the activity it shows, for whoever draws its card (CRD-1); times as in SES-4. */
 export interface ToolActivity {
   readonly activityId: string
+  /** The activity that it was made by: that of the subagent, or of the call that contains it; null for the root's own. */
+  readonly parentId: string | null
   readonly subagentId: string | null
   readonly name: string
   readonly status: Outcome
@@ -51,6 +53,12 @@ export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => ({
   body: body(owner, tool.endedAt, "tool", { name: firstPart(tool.name), status: tool.status }),
   tool
 })
+
+/** The entry of a call that another call made (BLT-3). */
+export const ofActivity = (record: Record & { readonly kind: "activity" }, at: string): StoredEntry => {
+  const { activityId, name, outcome, parentId, startedAt, subagentId } = record
+  return ofTool(record, { activityId, parentId, subagentId, name, status: outcome, startedAt, endedAt: at })
+}
 
 /** The entry that ends a run; `error` is there only when it failed. */
 export const ofRun = (record: Record & { readonly kind: "run" }, at: string): StoredEntry => {

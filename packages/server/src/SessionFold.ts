@@ -128,6 +128,7 @@ class Draft {
       if (this.isOpen(record)) this.keep(record, at)
       return
     }
+    if (record.kind === "activity") return this.keep(record, at)
     if (record.kind === "run" && record.taskId === null) {
       for (const calls of this.open.values()) if (calls.owner.runId === record.runId) this.close(calls, at)
     }
@@ -167,6 +168,7 @@ class Draft {
       ...calls,
       ends: calls.ends.with(record.index, {
         activityId: record.activityId,
+        parentId: record.subagentId,
         subagentId: record.subagentId,
         name: record.name,
         status: record.outcome,
@@ -190,6 +192,7 @@ class Draft {
     this.rows.push({ seq: this.seq, at, record })
     if (record.kind === "user" || record.kind === "assistant") this.show(SessionEntry.ofText(record, at))
     if (record.kind === "run") this.show([SessionEntry.ofRun(record, at)])
+    if (record.kind === "activity") this.show([SessionEntry.ofActivity(record, at)])
     if (completed !== null) this.show(completed.ends.map((tool) => SessionEntry.ofTool(completed.owner, tool!)))
   }
 

@@ -81,6 +81,35 @@ describe("section 4: what records make of a session", () => {
     assert.deepStrictEqual(shown(step).map((entry) => entry.name), ["tool_a", "tool_b", "tool_c"])
   })
 
+  it("SES-6 SES-11 BLT-3 a call made inside another one has an entry of its own and closes no open call", () => {
+    const inner: Record = {
+      kind: "activity",
+      ...run,
+      activityId: "inner",
+      parentId: "activity-a",
+      name: "tool_inner",
+      outcome: "failure",
+      startedAt: "2026-01-01T00:00:00.000Z"
+    }
+    const step = fold(user(run, "x"), assistant(run, "m", "", ["a"]), inner, result(run, "m", 0, "a"))
+    assert.deepStrictEqual(
+      shown(step).slice(1).map(({ name, status }) => [name, status]),
+      [["tool_inner", "failure"], ["tool_a", "success"]]
+    )
+    assert.deepStrictEqual(step.entries[1]!.tool, {
+      activityId: "inner",
+      parentId: "activity-a",
+      subagentId: null,
+      name: "tool_inner",
+      status: "failure",
+      startedAt: inner.startedAt,
+      endedAt: at
+    })
+    const conversation = new SessionFold.Conversation()
+    for (const { record } of step.rows) conversation.take(record)
+    assert.deepStrictEqual(conversation.messages.map(({ role }) => role), ["user", "assistant", "tool"])
+  })
+
   it("CRD-1 a card stands on tool entries only, and only where it is drawn", () => {
     const step = fold(user(run, "x"), assistant(run, "m", "", ["a"]), result(run, "m", 0, "a"))
     const card = (tool: SessionEntry.ToolActivity) => JSON.stringify(tool) as never
@@ -88,6 +117,7 @@ describe("section 4: what records make of a session", () => {
     assert.notProperty(prompt, "tool_card")
     assert.deepStrictEqual(tool.tool_card, {
       activityId: "activity-a",
+      parentId: null,
       subagentId: null,
       name: "tool_a",
       status: "success",
