@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import { type RequestError, type TurnError, TurnNotCompleted } from "./ClientError.ts"
 import type { Connection } from "./Connection.ts"
 import type { TurnEvent } from "./TurnEvent.ts"
-import type { Turns } from "./Turns.ts"
+import type { Turns, Wanted } from "./Turns.ts"
 
 /** An attached session. Creating or opening another one on the same client detaches it (SES-2). */
 export interface Session {
@@ -31,8 +31,17 @@ export interface Session {
 /** A session over the connection that it is attached to. */
 export const make = (connection: Connection, turns: Turns, id: Ids.SessionId, entries: number): Session => {
   const turn = (prompt: string) => turns.stream(id, prompt)
-  return { id, entries, turn, ask: (prompt) => ask(turn(prompt)), history: history(connection, id) }
+  return {
+    id,
+    entries,
+    turn,
+    ask: (prompt) => ask(turns.stream(id, prompt, lastMessage)),
+    history: history(connection, id)
+  }
 }
+
+/** All that `ask` needs; nothing else wakes its fiber. */
+const lastMessage: Wanted = new Set(["Message", "Finished"] as const)
 
 const ask = (events: Stream.Stream<TurnEvent, TurnError>): Effect.Effect<string, TurnError | TurnNotCompleted> =>
   Effect.suspend(() => {

@@ -23,12 +23,16 @@ const room = 16_384
 /** How long the end of a cancelled turn is awaited, in milliseconds; the server's own bound is 2,000 (CLS-3). */
 const cancelMs = 5000
 
+/** Which events a stream carries; all of them when it does not say. */
+export type Wanted = ReadonlySet<TurnEvent["_tag"]>
+
 /** One turn. `Asked` waits for admission, `Running` has a run, `Ended` needs nothing more. */
 interface Turn {
   readonly sessionId: Ids.SessionId
   readonly queue: Queue.Queue<TurnEvent, TurnError | Cause.Done>
   readonly ended: Deferred.Deferred<void>
   readonly parts: Map<string, Array<string>>
+  readonly wanted: Wanted | undefined
   state: "New" | "Asked" | "Running" | "Ended"
   runId: Ids.RunId | null
   abandoned: boolean
@@ -44,9 +48,9 @@ export class Turns {
   }
 
   /** The events of a new turn; interrupting the stream cancels the turn and waits for its end, within a bound. */
-  stream(sessionId: Ids.SessionId, prompt: string): Stream.Stream<TurnEvent, TurnError> {
+  stream(sessionId: Ids.SessionId, prompt: string, wanted?: Wanted): Stream.Stream<TurnEvent, TurnError> {
     return Stream.unwrap(Effect.gen({ self: this }, function*() {
-      const turn = yield* Effect.acquireRelease(this.begin(sessionId), (turn) => this.finish(turn))
+      const turn = yield* Effect.acquireRelease(this.begin(sessionId, wanted), (turn) => this.finish(turn))
       yield* this.connection.request("turn.start", { session_id: sessionId, prompt }, {
         asked: () => {
           turn.state = "Asked"
@@ -85,14 +89,16 @@ export class Turns {
     this.end(this.active)
   }
 
-  private begin(sessionId: Ids.SessionId): Effect.Effect<Turn, TurnError, Scope.Scope> {
+  private begin(sessionId: Ids.SessionId, wanted: Wanted | undefined): Effect.Effect<Turn, TurnError, Scope.Scope> {
     return Effect.gen({ self: this }, function*() {
       const queue = yield* Queue.unbounded<TurnEvent, TurnError | Cause.Done>()
       const ended = yield* Deferred.make<void>()
       if (this.active !== undefined) {
         return yield* new RequestRefused({ method: "turn.start", code: "run_active", detail: "another turn runs" })
       }
-      return this.active = { sessionId, queue, ended, parts: new Map(), state: "New", runId: null, abandoned: false }
+      const fresh = { parts: new Map(), state: "New", runId: null, abandoned: false } as const
+      this.active = { ...fresh, sessionId, queue, ended, wanted }
+      return this.active
     })
   }
 
@@ -174,6 +180,7 @@ export class Turns {
   }
 
   private offer(turn: Turn, event: TurnEvent): void {
+    if (turn.wanted?.has(event._tag) === false) return
     const waiting = Queue.sizeUnsafe(turn.queue)
     if (waiting < room) return void Queue.offerUnsafe(turn.queue, event)
     this.giveUp(turn, new TurnEventsOverflowed({ waiting }))
