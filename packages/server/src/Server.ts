@@ -147,7 +147,10 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
   yield* Effect.yieldNow
   const silent = reason === "output_stalled" || reason === "output_closed"
 
+  const bound = limits.base.cleanup_ms
   const settleEverything = Effect.gen(function*() {
+    // Requests that were read before get their answer, if it comes soon; who pipes a few lines in and closes counts on it.
+    yield* within(FiberSet.awaitEmpty(inFlight), bound * 0.25)
     yield* FiberSet.clear(inFlight)
     const live = initialization.live()
     if (live !== undefined) yield* Context.get(live, Attachment).close
@@ -159,7 +162,6 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
     outbox.seal({ event: "connection.closing", data: { reason } })
     yield* Effect.raceFirst(outbox.drained, outbox.lost)
   })
-  const bound = limits.base.cleanup_ms
   yield* within(settleEverything, bound * 0.8)
   yield* within(say, bound * 0.2)
   return reason

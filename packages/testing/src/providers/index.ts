@@ -1,0 +1,6 @@
+export type { Answer, Call, Fault } from "./Answer.ts"
+export type { Dialect, Refusal } from "./Dialect.ts"
+export { dialect as openAiResponses } from "./OpenAiResponses.ts"
+export { dialect as anthropicMessages } from "./AnthropicMessages.ts"
+export { dialect as chatCompletions } from "./ChatCompletions.ts"
+export { ProviderEmulator, type Received } from "./ProviderEmulator.ts"
