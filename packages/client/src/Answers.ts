@@ -33,19 +33,20 @@ export class Answers {
 
   /** Answers a call under its complete identity (CLI-1); gives what was really said. */
   send(call: ToolCall, answer: ToolAnswer): ToolAnswer {
-    const said = this.within(answer)
+    let said = this.within(answer)
     this.submit(call, said, (why) => {
-      if (why._tag === "RequestRefused") {
-        // Anything else says that the call is over.
-        if (why.code === "invalid_params") this.replace(call, why.detail)
-      } else if (why._tag === "RequestInvalid") this.replace(call, why.detail)
-      else this.unsent(call, why)
+      if (why._tag === "RequestInvalid") said = this.replace(call, why.detail)
+      else if (why._tag !== "RequestRefused") this.unsent(call, why)
+      // Any other code says that the call is over.
+      else if (why.code === "invalid_params") said = this.replace(call, why.detail)
     })
     return said
   }
 
-  private replace(call: ToolCall, detail: string): void {
-    this.submit(call, error(`The tool's answer cannot be sent: ${detail}`), (why) => this.unsent(call, why))
+  private replace(call: ToolCall, detail: string): ToolAnswer {
+    const answer = error(`The tool's answer cannot be sent: ${detail}`)
+    this.submit(call, answer, (why) => this.unsent(call, why))
+    return answer
   }
 
   private within(answer: ToolAnswer): ToolAnswer {

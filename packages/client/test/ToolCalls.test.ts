@@ -524,13 +524,18 @@ describe("12. cancellation on the client's side", () => {
 
   it.effect("the stream of a turn shows calls, answers and cancel notices", () =>
     Effect.gen(function*() {
-      const { client, fake } = yield* started([lookup, quick("never", () => Effect.never)])
+      const { client, fake } = yield* started([
+        lookup,
+        quick("never", () => Effect.never),
+        quick("escapes", () => Effect.succeed("\u0001".repeat(20_000)))
+      ])
       const session = yield* client.createSession
       const fiber = yield* Effect.forkChild(Stream.runCollect(session.turn("go")))
       yield* flushed
       fake.call("c-1", "client__lookup_record", `{"record_id":"0"}`)
       fake.call("c-2", "client__never")
       fake.cancel("c-2", "timeout")
+      fake.call("c-3", "client__escapes")
       fake.finish()
       const events = yield* Fiber.join(fiber)
       const shown = (event: TurnEvent) =>
@@ -547,6 +552,8 @@ describe("12. cancellation on the client's side", () => {
         ["ToolAnswered", "c-1", "error"],
         ["ToolCalled", "c-2"],
         ["ToolCancelled", "c-2", "timeout"],
+        ["ToolCalled", "c-3"],
+        ["ToolAnswered", "c-3", "error"],
         ["Finished"]
       ])
     }))
