@@ -149,11 +149,11 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["9", "the largest value", withCalls({ c3: answerOf(262_144) }), null],
   ["9", "one byte more", withCalls({ c3: answerOf(262_145) }), "deferred_results_invalid"],
   ["9", "the largest error", {
-    ...withCalls({ c3: { status: "error", message: "é", content: "xx" } }),
+    ...withCalls({ c3: { status: "error", message: "é", content: "x".repeat(15) } }),
     answerBytes: 19
   }, null],
   ["9", "a larger error", {
-    ...withCalls({ c3: { status: "error", message: "éé".repeat(3), content: "xxxxxx" } }),
+    ...withCalls({ c3: { status: "error", message: "é", content: "x".repeat(16) } }),
     answerBytes: 19
   }, "deferred_results_invalid"],
   [

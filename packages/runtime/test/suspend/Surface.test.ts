@@ -181,6 +181,7 @@ describe("harness 1: aliases", () => {
       const aliases = Alias.make(openai)
       const given = order.map(aliases.toProvider)
       assert.strictEqual(new Set(given).size, 2)
+      assert.strictEqual(given[order.indexOf("a.b")], taken)
       assert.deepStrictEqual(given.map(aliases.toDeclared), order)
     }
   })

@@ -135,6 +135,14 @@ describe("harness 4: the suspension", () => {
     }
   }, { arbitrary: { runs: 60 } })
 
+  it("SUS-1 a text that spells the same value otherwise is opened too", () => {
+    const text = Suspension.stringify(sealed)
+    const respelled = text.replace("Look two", "\\u004cook \\u0074wo")
+    assert.notStrictEqual(respelled, text)
+    assert.deepStrictEqual(copy(ok(Suspension.open(respelled, null))), copy(sealed))
+    assert.strictEqual(Suspension.stringify(ok(Suspension.open(respelled, null))), text)
+  })
+
   it.each(["value", "text"])("SUS-2, faults D14 any changed byte of the parsed value is refused (%s)", (form) => {
     const text = Suspension.stringify(sealed)
     const original = Buffer.from(text)
@@ -183,6 +191,13 @@ describe("harness 4: the suspension", () => {
 
   it("SUS-2 changing the value in place after it was sealed or opened is a change, whatever was remembered", () => {
     const opened = ok(Suspension.open(Suspension.stringify(sealed), null))
+    const loose: Suspension.Suspension = Suspension.seal(
+      contents({ state: { ...stateOf(), messages: [...stateOf().messages] } }),
+      null
+    )
+    ;(loose.state.messages as Array<string>)[0] = "{\"role\":\"user\",\"text\":\"other\"}"
+    assert.strictEqual(failed(Suspension.open(loose, null)).code, "suspension_integrity_failed")
+    assert.strictEqual(failed(Suspension.open(Suspension.stringify(loose), null)).code, "suspension_integrity_failed")
     for (const value of [sealed, opened]) {
       assert.throws(() => (value.state.messages as Array<string>).push("x"))
       const other = { ...value, state: { ...value.state, messages: [...value.state.messages] } }
