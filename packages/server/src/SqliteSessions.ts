@@ -119,8 +119,8 @@ export const make = (home: string) =>
       const node = yield* engine
       // names of one process sort in the order of creation, also within a millisecond
       newest = Math.max(newest + 1, yield* Clock.currentTimeMillis)
-      const createdAt = OpenSession.timestamp(newest)
-      const file: File = { stem: `${createdAt.replace(/[-:.]/g, "")}-${sessionId}`, sessionId, createdAt }
+      const file = fileOf(`${OpenSession.timestamp(newest).replace(/[-:.]/g, "")}-${sessionId}.db`)
+      if (file === null) return yield* Effect.die(new Error(`the id of a session must be a UUID, not ${sessionId}`))
       yield* storing(named(sessionId), () => {
         SessionDatabase.makeFolder(home)
         SessionDatabase.makeFolder(folder)

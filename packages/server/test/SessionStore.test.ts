@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Limits } from "@errand/protocol"
+import { Ids, Limits } from "@errand/protocol"
 import { HistoryCheck, type Record, StorageFailed } from "@errand/runtime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -494,7 +494,7 @@ describe("section 4: files of sessions", () => {
         const healthy = yield* read(first)
         assert.strictEqual(healthy._tag, "Success")
         let told = 0
-        for (let at = 16; at < whole.length; at += 397) {
+        for (let at = 16; at < whole.length; at += 797) {
           const damaged = Buffer.from(whole)
           damaged[at]! ^= 0x41
           for (const end of ["", "-wal", "-shm"]) fs.rmSync(file + end, { force: true })
@@ -512,7 +512,7 @@ describe("section 4: files of sessions", () => {
           )
           assert.deepStrictEqual(list.sessions.map((one) => one.session_id), [second, first])
         }
-        assert.isAbove(told, 30)
+        assert.isAbove(told, 15)
       }),
     60_000
   )
@@ -562,6 +562,17 @@ describe("section 4: files of sessions", () => {
         }
       }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
       assert.deepStrictEqual(fs.readFileSync(file), before)
+    }))
+
+  it.effect("SES-1 an id that is no UUID makes no file", () =>
+    Effect.gen(function*() {
+      const home = yield* folder
+      const exit = yield* Effect.exit(Effect.flatMap(SessionStore, (store) => store.create)).pipe(
+        Effect.provide(SessionStore.layerSqlite(home)),
+        Effect.provideService(Ids.Generator, () => "../x")
+      )
+      assert.strictEqual(exit._tag, "Failure")
+      assert.deepStrictEqual(filesOf(home), [])
     }))
 
   it.effect("SES-1 what is left of a creation that crashed is no session", () =>
