@@ -380,7 +380,7 @@ describe("section 4: sessions between processes", () => {
           yield* session.close
         }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
       }),
-    30_000
+    60_000
   )
 
   it.effect("SES-2 closing the layer frees its sessions", () =>
@@ -419,7 +419,7 @@ describe("section 4: sessions between processes", () => {
           assert.deepStrictEqual(prompts, [...Array(stored).keys(), stored + 1, stored + 2, stored + 3])
         }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
       }),
-    30_000
+    60_000
   )
 })
 
@@ -530,7 +530,7 @@ describe("section 4: files of sessions", () => {
         assert.strictEqual(error._tag, "StorageFailed")
         assert.match((error as StorageFailed).message, new RegExp(`session ${first} is damaged`))
       }
-    }), 30_000)
+    }), 60_000)
 
   it.effect("SES-10 a file under the name of another session is told", () =>
     Effect.gen(function*() {
