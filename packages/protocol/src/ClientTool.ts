@@ -41,6 +41,12 @@ const fingerprintOf = (name: string, description: string, inputSchema: JsonNode,
     )
   ).digest("hex")
 
+/** The fingerprint of any described tool (DEL-2); a schema that is no JSON counts as its text. */
+export const fingerprint = (tool: Omit<ClientTool, "fingerprint">): string => {
+  const schema = Json.read(tool.inputSchema, { maxDepth: Infinity })
+  return fingerprintOf(tool.name, tool.description, Result.getOrElse(schema, () => tool.inputSchema), tool.timeoutMs)
+}
+
 /** Whether a name is one of a client tool: `client__` and 1 or more of `A-Z a-z 0-9 _`, within `name_bytes`. */
 export const isName = (name: string, limits: ClientToolLimits): boolean =>
   name.length <= limits.name_bytes && /^client__[A-Za-z0-9_]+$/.test(name)

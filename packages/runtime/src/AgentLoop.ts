@@ -34,6 +34,11 @@ export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | History
 /** How many model requests a run may make, subagents included (TRN-6). */
 export const TurnLimit = Context.Reference<number>("@errand/runtime/TurnLimit", { defaultValue: () => 100 })
 
+/** The loop that a tool executes in, for tools that delegate; null outside of a run (BLT-2). */
+export const EnclosingLoop = Context.Reference<AgentLoop["Service"] | null>("@errand/runtime/EnclosingLoop", {
+  defaultValue: () => null
+})
+
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 interface Answer {
@@ -116,6 +121,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
       const run = Effect.fnUntraced(function*(agent: Agent) {
         const { history } = agent
         while (true) {
+          if (agent.run.failure !== undefined) return yield* agent.run.failure
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
           const violations = checkerOf(history).advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
@@ -141,7 +147,10 @@ export class AgentLoop extends Context.Service<AgentLoop, {
         }
       })
 
-      return AgentLoop.of({ run })
+      const loop: AgentLoop["Service"] = AgentLoop.of({
+        run: (agent) => Effect.provideService(run(agent), EnclosingLoop, loop)
+      })
+      return loop
     })
   )
 }

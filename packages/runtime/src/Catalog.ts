@@ -21,20 +21,36 @@ export interface CatalogTool extends OfferedTool {
   readonly timeoutMs: number
   /** Only looks: the tools of the profile `inspect` (BLT-2). */
   readonly inspection: boolean
+  /** Whether it exists for the model's own calls alone, and not for code. */
+  readonly directOnly?: boolean
   /** What happens where no rule matches (HKS-1). */
   readonly otherwise: Decision
   /** What a call would do, for the person who is asked; unprotected. By default its arguments are shown. */
   readonly summary?: (args: JsonText) => string
 }
 
+/**
+ * The way by which an agent sees tools: the model's own calls, what `find_tools` and `call_tool` reach (BLT-4), or code.
+ * The permission rules know the first two as `direct`.
+ */
+export type ViewSurface = Surface | "catalog"
+
 /** Whose view it is: the surface, and which tools this agent may have at all (DEL-1). */
 export interface View {
-  readonly surface: Surface
+  readonly surface: ViewSurface
   readonly permits: (tool: CatalogTool) => boolean
 }
 
 /** The view of a root agent: everything that the rules allow on the direct surface. */
 export const rootView: View = { surface: "direct", permits: () => true }
+
+/** Whether models are offered every tool, or lent ones through `find_tools` and `call_tool` (BLT-4). */
+export const CatalogMode = Context.Reference<"full" | "compact">("@errand/runtime/CatalogMode", {
+  defaultValue: () => "full"
+})
+
+/** Lent tools come from outside this process: they can be found in a catalog, and a task is given them one by one. */
+export const isLent = (tool: CatalogTool): boolean => tool.kind === "client" || tool.kind === "mcp"
 
 /** What a name means in a view. A refusal has the code of PRM-4. */
 export type Resolution =
@@ -74,7 +90,9 @@ export class Catalog extends Context.Service<Catalog, {
   static readonly layerOf = (tools: ReadonlyArray<CatalogTool> | (() => ReadonlyArray<CatalogTool>)) =>
     Layer.effect(
       Catalog,
-      Effect.map(Permissions, (rules) => make(typeof tools === "function" ? tools : () => tools, rules))
+      Effect.gen(function*() {
+        return make(typeof tools === "function" ? tools : () => tools, yield* Permissions, yield* CatalogMode)
+      })
     )
 
   /** The client tools of the registry and nothing else. */
@@ -83,7 +101,7 @@ export class Catalog extends Context.Service<Catalog, {
     Effect.gen(function*() {
       const registry = yield* Registry
       const tools = registry.tools.map(clientTool)
-      return make(() => tools, yield* Permissions)
+      return make(() => tools, yield* Permissions, "full")
     })
   )
 }
@@ -102,14 +120,27 @@ class Snapshot {
 
 const make = (
   source: () => ReadonlyArray<CatalogTool>,
-  rules: ReadonlyArray<PermissionRule>
+  rules: ReadonlyArray<PermissionRule>,
+  mode: "full" | "compact"
 ): Catalog["Service"] => {
   let latest = new Snapshot(source())
   const current = (): Snapshot => {
     const tools = source()
     return tools === latest.tools ? latest : latest = new Snapshot(tools)
   }
-  const decisionOf = (view: View, tool: CatalogTool) => decide(rules, tool.name, view.surface, tool.otherwise)
+  const exists = (surface: ViewSurface, tool: CatalogTool): boolean => {
+    switch (surface) {
+      case "direct":
+        return mode === "full" || !isLent(tool)
+      case "catalog":
+        return isLent(tool)
+      case "code":
+        return tool.directOnly !== true
+    }
+  }
+  const has = (view: View, tool: CatalogTool) => exists(view.surface, tool) && view.permits(tool)
+  const decisionOf = ({ surface }: View, tool: CatalogTool) =>
+    decide(rules, tool.name, surface === "catalog" ? "direct" : surface, tool.otherwise)
   return {
     get tools() {
       return current().tools
@@ -118,14 +149,14 @@ const make = (
       const { offered, tools } = current()
       let list = offered.get(view)
       if (list === undefined) {
-        list = tools.filter((tool) => view.permits(tool) && decisionOf(view, tool) !== "deny")
+        list = tools.filter((tool) => has(view, tool) && decisionOf(view, tool) !== "deny")
         offered.set(view, list)
       }
       return list
     },
     resolve: (view, name) => {
       const tool = current().byName.get(name)
-      if (tool === undefined || !view.permits(tool)) return unavailable(name)
+      if (tool === undefined || !has(view, tool)) return tool?.kind === "task" ? undelegable : unavailable(name)
       const decision = decisionOf(view, tool)
       return decision === "deny" ? denied(tool) : { _tag: "Tool", tool, decision }
     }
@@ -137,6 +168,13 @@ const unavailable = (name: string): Resolution => ({
   code: isClientName(name) ? "client_tool_unavailable" : "unknown_tool",
   message: "There is no tool of this name here. Use one of the offered tools."
 })
+
+const undelegable: Resolution = {
+  _tag: "Refused",
+  code: "task_unavailable",
+  message:
+    "This agent cannot delegate: inspection tasks do not, and delegation has a greatest depth. Nothing was started."
+}
 
 const denied = (tool: CatalogTool): Resolution => ({
   _tag: "Refused",

@@ -4,6 +4,7 @@
  * Rule: what `append` has acknowledged is on stable storage; the runner does nothing that depends on a record before.
  */
 import type { JsonText } from "@errand/protocol"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { Message, ModelToolCall, Outcome } from "./ModelTurn.ts"
@@ -47,6 +48,11 @@ export type Record =
     readonly startedAt: string
   }
   | Owner & {
+    /** What a delegated agent may have, saved once with its task; it is checked when it is read (DEL-2). */
+    readonly kind: "scope"
+    readonly scope: unknown
+  }
+  | Owner & {
     readonly kind: "run"
     readonly status: "completed" | "failed" | "cancelled"
     readonly error: { readonly code: string; readonly message: string } | null
@@ -69,3 +75,16 @@ export interface History {
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
 }
+
+/** The conversation of a delegated task; `known` says whether it had one before, `scope` what was saved with it. */
+export interface TaskHistory extends History {
+  readonly known: boolean
+  readonly scope: unknown
+}
+
+/** Opens the conversations of tasks in the session that a run works in; null where nothing keeps them (BLT-2). */
+export const TaskHistories = Context.Reference<
+  {
+    readonly open: (taskId: string, subagentId: string) => Effect.Effect<TaskHistory, StorageFailed>
+  } | null
+>("@errand/runtime/TaskHistories", { defaultValue: () => null })

@@ -5,7 +5,7 @@
  * `run.finished` is in the output queue.
  */
 import { Ids, WireError } from "@errand/protocol"
-import { AgentRunner, type RunEnd, type RunScope, type StorageFailed } from "@errand/runtime"
+import { AgentRunner, type RunEnd, type RunScope, type StorageFailed, TaskHistories } from "@errand/runtime"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -90,6 +90,7 @@ export class Attachment extends Context.Service<Attachment, {
         }
         active = run
         const body = runner.run({ run: run.scope, history: current.history, prompt }).pipe(
+          Effect.provideService(TaskHistories, { open: current.taskHistory }),
           Effect.tap((end) => Effect.sync(() => damaged ||= end.error?.code === "storage_failed")),
           Effect.ensuring(Effect.sync(() => active = undefined))
         )

@@ -3,7 +3,7 @@
  *
  * Rule: what storage has not taken is nowhere; messages, entries and revision change only after the commit.
  */
-import type { History, Record, StorageFailed } from "@errand/runtime"
+import type { History, Record, StorageFailed, TaskHistory } from "@errand/runtime"
 import { StorageFailed as StorageRefused } from "@errand/runtime"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
@@ -27,7 +27,7 @@ export interface OpenSession {
    * The conversation of a delegated agent, with what it held before if the task is resumed. What is appended through it
    * is recorded as the task's. It is kept until the root's run ends, and read again from storage after that.
    */
-  readonly taskHistory: (taskId: string, subagentId: string) => Effect.Effect<History, StorageFailed>
+  readonly taskHistory: (taskId: string, subagentId: string) => Effect.Effect<TaskHistory, StorageFailed>
   /** Stores what waits and gives the session free; appends fail from then on. */
   readonly close: Effect.Effect<void>
 }
@@ -145,8 +145,11 @@ export const make = (
     taskHistory: (taskId, subagentId) =>
       Effect.map(
         conversationOf(taskId),
-        (conversation) =>
-          historyOf(conversation, (records) => append(records.map((record) => ({ ...record, taskId, subagentId }))))
+        (conversation) => ({
+          ...historyOf(conversation, (records) => append(records.map((record) => ({ ...record, taskId, subagentId })))),
+          known: conversation.messages.length > 0,
+          scope: conversation.scope
+        })
       ),
     close: Effect.suspend(() => {
       if (closed) return Effect.void

@@ -226,6 +226,8 @@ class Draft {
 export class Conversation {
   readonly messages: Array<Message> = []
   readonly callIds = new Set<string>()
+  /** What was saved with the task of this conversation; undefined for the root's (DEL-2). */
+  scope: unknown
   private results: Array<ToolResult> = []
   private missing = 0
 
@@ -247,7 +249,10 @@ export class Conversation {
         this.results[index] = { id, name, outcome, content }
         this.missing--
         if (this.missing === 0) this.messages.push({ role: "tool", results: this.results })
+        return
       }
+      case "scope":
+        this.scope ??= record.scope
     }
   }
 }

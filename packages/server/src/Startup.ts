@@ -9,12 +9,15 @@ import {
   Approvals,
   Broker,
   Catalog,
+  CatalogMode,
   clientTool,
+  CompactCatalog,
   LocalTools,
   type ModelTurn,
   type Outbox,
   Permissions,
   RunSettings,
+  Tasks,
   ToolExecutor,
   TurnLimit
 } from "@errand/runtime"
@@ -24,6 +27,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Attachment } from "./Attachment.ts"
 import { Builtins } from "./builtins/Builtins.ts"
+import * as RunCode from "./codemode/RunCode.ts"
 import * as Model from "./Model.ts"
 import type { Options } from "./Options.ts"
 import { SessionStore } from "./SessionStore.ts"
@@ -34,7 +38,9 @@ export type Live = AgentRunner | Approvals | Attachment | Broker | ModelTurn | R
 
 /** What a start is composed of besides the registry. */
 export interface Parts {
-  readonly settings: Pick<Settings, "instructions" | "permissions" | "runTimeoutMs" | "turnLimit">
+  readonly settings:
+    & Pick<Settings, "instructions" | "permissions" | "runTimeoutMs" | "turnLimit">
+    & Partial<Pick<Settings, "catalog">>
   readonly model: Layer.Layer<ModelTurn>
   readonly store: Layer.Layer<SessionStore>
   /** Tools that the server executes itself, in the order in which they are offered. */
@@ -64,7 +70,13 @@ export class Startup extends Context.Service<Startup, {
       const builtins = yield* Layer.build(Builtins.layer(settings)).pipe(
         Effect.mapError((error) => new ConfigurationInvalid({ message: `workspace: ${error.message}` }))
       )
-      const locals = Context.get(builtins, Builtins).tools.map(localBuiltin)
+      const tasks = yield* Layer.build(Tasks.layer)
+      const locals = [
+        ...Context.get(builtins, Builtins).tools.map(localBuiltin),
+        Context.get(tasks, Tasks).tool,
+        ...(settings.codeMode.enabled === false ? [] : [yield* RunCode.make(settings.codeMode)]),
+        ...(settings.catalog === "compact" ? yield* CompactCatalog.tools : [])
+      ]
       return { settings, model, store: SessionStore.layerSqlite(settings.home), locals }
     }))
 }
@@ -85,6 +97,7 @@ const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live,
   const { locals, settings } = parts
   const references = Layer.mergeAll(
     Layer.succeed(Permissions, settings.permissions),
+    Layer.succeed(CatalogMode, settings.catalog ?? "full"),
     Layer.succeed(RunSettings, { instructions: settings.instructions, timeoutMs: settings.runTimeoutMs }),
     settings.turnLimit === null ? Layer.empty : Layer.succeed(TurnLimit, settings.turnLimit)
   )
