@@ -24,6 +24,8 @@ export class Connection {
   state: ConnectionState = "new"
   /** Whether `client.tools` was negotiated: decides if `client.tool.result` is a method at all (RES-4). */
   clientTools = false
+  /** Whether `tool.cards` was negotiated (CRD-1). */
+  cards = false
   idsLeft: number
   private readonly used = new Set<string>()
   private readonly limits: Limits.BaseLimits

@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { type AttachError, Attachment } from "./Attachment.ts"
+import * as Cards from "./Cards.ts"
 import type { Connection } from "./Connection.ts"
 import type * as Initialization from "./Initialization.ts"
 import type { CursorInvalid, StaleRevision } from "./SessionStore.ts"
@@ -98,7 +99,8 @@ export const make = ({ connection, initialization, instanceId, shutdown }: Actin
       const request = {
         sessionId: session_id,
         ...(cursor === undefined || revision === undefined ? {} : { from: { revision, cursor } }),
-        ...(limit === undefined ? {} : { limit })
+        ...(limit === undefined ? {} : { limit }),
+        ...(connection.cards ? { cardOf: Cards.ofEntry } : {})
       }
       const page = yield* Effect.mapError(store.page(request), wireError)
       const next = JSON.stringify(page.nextCursor)

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
+import * as Cards from "./Cards.ts"
 import type { Connection } from "./Connection.ts"
 import { type Live, Startup } from "./Startup.ts"
 import { version } from "./Version.ts"
@@ -26,7 +27,7 @@ export interface Initialization {
 }
 
 /** Optional capabilities of this server (LIF-8). */
-const offered: ReadonlyArray<Negotiation.OptionalCapability> = ["client.tools"]
+const offered: ReadonlyArray<Negotiation.OptionalCapability> = ["tool.cards", "client.tools"]
 
 /** Prepares the initialization of a connection. */
 export const make = Effect.fnUntraced(function*(connection: Connection, limits: Limits.LimitValues) {
@@ -48,7 +49,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
     const attempt = yield* Scope.make()
     scope = attempt
     const services = yield* startup.start(registry).pipe(
-      Effect.provideContext(outbox),
+      Effect.provideContext(connection.cards ? yield* Cards.withCards(outbox) : outbox),
       Effect.provideService(Scope.Scope, attempt),
       Effect.mapError((error) => new WireError("configuration_invalid", error.message))
     )
@@ -58,7 +59,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
   const run = Effect.fnUntraced(function*(params: Requests.Params<"initialize">) {
     const negotiated = Negotiation.negotiate(params as unknown as Readonly<Record<string, unknown>>, offered, limits)
     if (Result.isFailure(negotiated)) return yield* Effect.fail(negotiated.failure)
-    const { clientTools } = negotiated.success
+    const { clientTools, optional } = negotiated.success
     const tools = clientTools === null ? Result.succeed([]) : Registry.decode(clientTools, limits)
     if (Result.isFailure(tools)) return yield* Effect.fail(tools.failure)
     if (admitted !== undefined && admitted !== clientTools) {
@@ -72,6 +73,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
     admitted = clientTools
     connection.state = "initializing"
     connection.clientTools = clientTools !== null
+    connection.cards = optional.includes("tool.cards")
     const registry = Registry.make(tools.success)
     yield* start(clientTools === null ? { ...registry, negotiated: false } : registry).pipe(
       Effect.onExit((exit) => {
