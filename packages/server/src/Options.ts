@@ -85,6 +85,13 @@ export const merge = (flags: OptionTexts, env: Readonly<Record<string, string | 
   return merged
 }
 
+/** The texts as arguments of a command line. */
+export const args = (texts: OptionTexts): ReadonlyArray<string> =>
+  (Object.keys(entries) as ReadonlyArray<OptionName>).flatMap((name) => {
+    const text = texts[name]
+    return text === undefined ? [] : [`--${entries[name].flag}=${text}`]
+  })
+
 /** Options whose text is checked already. */
 export interface Options {
   readonly model: string | undefined
@@ -111,19 +118,33 @@ const REQUEST_IDS = { least: 64, most: 1_000_000 }
 /** Checks the texts; the failure is one line that says what to do (PGM-5). */
 export const decode = (texts: OptionTexts): Result.Result<Options, string> => {
   const faults: Array<string> = []
+  const label = (name: OptionName): string => {
+    const { env, flag } = entries[name]
+    return env === null ? `--${flag}` : `--${flag} or ${env}`
+  }
+  for (const [name, text] of Object.entries(texts) as ReadonlyArray<[OptionName, string]>) {
+    if (text === "") faults.push(`${label(name)}: give ${entries[name].value}`)
+  }
   const integer = (name: OptionName, least: number, most: number): number | undefined => {
     const text = texts[name]
     if (text === undefined) return undefined
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
     if (value >= least && value <= most) return value
-    faults.push(`--${entries[name].flag}: give a whole number from ${least} to ${most}`)
+    faults.push(`${label(name)}: give a whole number from ${least} to ${most}`)
     return undefined
+  }
+  const address = (name: OptionName): string | undefined => {
+    const text = texts[name]
+    if (text !== undefined && !(URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))) {
+      faults.push(`${label(name)}: give an address that begins with http:// or https://`)
+    }
+    return text
   }
   const choice = <T extends string>(name: OptionName, allowed: ReadonlyArray<T>): T | undefined => {
     const text = texts[name]
     const found = allowed.find((one) => one === text)
     if (text !== undefined && found === undefined) {
-      faults.push(`--${entries[name].flag}: give one of ${allowed.join(", ")}`)
+      faults.push(`${label(name)}: give one of ${allowed.join(", ")}`)
     }
     return found
   }
@@ -135,7 +156,7 @@ export const decode = (texts: OptionTexts): Result.Result<Options, string> => {
     config: texts.config,
     logLevel: levels[choice("logLevel", Object.keys(levels) as ReadonlyArray<keyof typeof levels>) ?? "warning"],
     instructions: texts.instructions,
-    baseUrl: texts.baseUrl,
+    baseUrl: address("baseUrl"),
     requestIds: integer("requestIds", REQUEST_IDS.least, REQUEST_IDS.most),
     runTimeoutMs: integer("runTimeoutMs", 1, 2 ** 31 - 1),
     turnLimit: integer("turnLimit", 1, 1_000_000_000)

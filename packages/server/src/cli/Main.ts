@@ -1,41 +1,54 @@
 /**
  * The command line of `errand` but for a plain `serve` (PGM-5).
  *
- * Rule: every command has `--help` and `--version`; wrong usage is one line on stderr and exit code 64. This is an edge:
- * it ends the process.
+ * Rule: help and version go to stdout with exit code 0; wrong usage is one line on stderr and exit code 64.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as CliConfig from "effect/cli/CliConfig"
+import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Options from "../Options.ts"
+import * as Layer from "effect/Layer"
 import { version } from "../Version.ts"
-import { WRONG_USAGE } from "./Serve.ts"
+import { errand } from "./Commands.ts"
+import * as ExitCode from "./ExitCode.ts"
+import * as Process from "./Process.ts"
+import { hasColour } from "./Screen.ts"
+import * as Usage from "./Usage.ts"
 
-const serve = Command.make("serve", {
-  stdio: Flag.Boolean("stdio").pipe(Flag.withDescription("Talk over stdin and stdout.")),
-  ...Object.fromEntries(
-    Object.values(Options.entries).filter(({ flag }) => flag !== "log-level").map((entry) => [
-      entry.flag,
-      Flag.String(entry.flag).pipe(
-        Flag.withMetavar(entry.value),
-        Flag.withDescription(entry.env === null ? entry.help : `${entry.help} (${entry.env})`),
-        Flag.optional
-      )
-    ])
-  )
-}, () => Effect.void).pipe(Command.withDescription("Serve one client over stdin and stdout."))
+const formatter = CliOutput.defaultFormatter({
+  colors: hasColour(process.stdout, process.env),
+  globalFlags: "summary"
+})
 
-const errand = Command.make("errand").pipe(
-  Command.withDescription("Agents whose tools are executed by the client."),
-  Command.withSubcommands([serve])
-)
+const presenter: CliOutput.Presenter = {
+  present: (event) => {
+    switch (event._tag) {
+      case "Help":
+        return Process.out(`${formatter.formatHelpDoc(event.helpDoc)}\n`)
+      case "Version":
+        return Process.out(`${event.name} ${event.version}\n`)
+      case "InvalidInvocation":
+        return Process.err(`${Usage.ofError(event.commandPath, event.errors[0]!)}\n`)
+    }
+  }
+}
+
+/** Its built-in flags; the wizard and the log level of the library are none of ours. */
+const config = CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
 /** Runs one command and ends the process with its code. */
-export const main = async (args: ReadonlyArray<string>): Promise<void> => {
-  const exit = await Effect.runPromiseExit(
-    Command.runWith(errand, { version })(args).pipe(Effect.provide(NodeServices.layer))
+export const main = (args: ReadonlyArray<string>): void =>
+  Process.run(
+    Command.runWith(errand, { version })(args).pipe(
+      Effect.as(ExitCode.DONE),
+      Effect.catchTags({
+        Ended: ({ code, line }) => Effect.as(line === null ? Effect.void : Process.err(`${line}\n`), code),
+        // Help that nobody asked for is no mistake: `errand` alone shows what there is.
+        ShowHelp: ({ errors }) => Effect.succeed(errors.length === 0 ? ExitCode.DONE : ExitCode.USAGE)
+      }),
+      Effect.orDie,
+      Effect.provide(Layer.mergeAll(NodeServices.layer, CliOutput.layerPresenter(presenter), config))
+    )
   )
-  process.exit(Exit.isSuccess(exit) ? 0 : WRONG_USAGE)
-}

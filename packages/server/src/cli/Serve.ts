@@ -15,16 +15,19 @@ import * as Options from "../Options.ts"
 import { exitCode, serve } from "../Server.ts"
 import { limitsOf, Startup } from "../Startup.ts"
 import * as Stdio from "../Stdio.ts"
-
-/** The exit code of wrong usage (CLS-4). */
-export const WRONG_USAGE = 64
+import * as ExitCode from "./ExitCode.ts"
 
 const usage = (line: string): never => {
   process.stderr.write(`${line}\n`)
-  return process.exit(WRONG_USAGE)
+  return process.exit(ExitCode.USAGE)
 }
 
-const parse = (args: ReadonlyArray<string>): Result.Result<Options.OptionTexts & { readonly stdio: boolean }, string> =>
+const misused = (problem: string): never => usage(`errand serve: ${problem}. See errand serve --help.`)
+
+/** The options of a command line; the failure says what is wrong with it (PGM-5). */
+export const parse = (
+  args: ReadonlyArray<string>
+): Result.Result<Options.OptionTexts & { readonly stdio: boolean }, string> =>
   Result.try({
     try: () => {
       const { values } = parseArgs({
@@ -43,18 +46,18 @@ const parse = (args: ReadonlyArray<string>): Result.Result<Options.OptionTexts &
       })
       return { ...Object.fromEntries(texts), stdio: values.stdio === true }
     },
-    catch: (error) => `errand serve: ${error instanceof Error ? error.message.split("\n", 1)[0] : String(error)}`
+    // Only the first sentence says what is wrong, the others explain the parser.
+    catch: (error) => error instanceof Error ? error.message.split(/\.(?:\s|$)|\n/, 1)[0]! : String(error)
   })
 
 /** Serves until the connection closes, then ends the process; never returns before. */
 export const main = (args: ReadonlyArray<string>): void => {
-  if (process.platform === "win32") return usage("errand runs on Linux and macOS; on Windows use WSL.")
   const parsed = parse(args)
-  if (Result.isFailure(parsed)) return usage(`${parsed.failure} See errand serve --help.`)
+  if (Result.isFailure(parsed)) return misused(parsed.failure)
   const { stdio, ...flags } = parsed.success
-  if (!stdio) return usage("errand serve: give --stdio; it is the one transport there is. See errand serve --help.")
+  if (!stdio) return misused("give --stdio, the one transport there is")
   const options = Options.decode(Options.merge(flags, process.env))
-  if (Result.isFailure(options)) return usage(`errand serve: ${options.failure}`)
+  if (Result.isFailure(options)) return misused(options.failure)
   const fault = Stdio.fault()
   if (fault !== undefined) return usage(fault)
 
@@ -78,5 +81,5 @@ export const main = (args: ReadonlyArray<string>): void => {
 
 const fatal = (what: string, error: unknown): void => {
   process.stderr.write(`errand: ${what}: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
-  process.exit(70)
+  process.exit(ExitCode.INTERNAL)
 }
