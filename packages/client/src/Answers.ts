@@ -4,12 +4,10 @@
  * Rule: a call whose handler ended is never left pending: an answer that would be refused is replaced by an error that says
  * why, before it is sent where that can be known, and once after the server refused it (RES-6).
  */
-import { type Ids, Json, type JsonText, Limits } from "@errand/protocol"
+import { type Ids, type JsonText, Limits, ToolAnswer, type ToolCall } from "@errand/protocol"
 import * as Result from "effect/Result"
 import type { RequestError } from "./ClientError.ts"
 import type { Connection } from "./Connection.ts"
-import type { ToolCall } from "./Tool.ts"
-import { error, type ToolAnswer } from "./ToolAnswer.ts"
 
 /** Ids that answers leave for `turn.cancel` and `shutdown` (CLI-3). */
 const reserved = 2
@@ -32,8 +30,8 @@ export class Answers {
   }
 
   /** Answers a call under its complete identity (CLI-1); gives what was really said. */
-  send(call: ToolCall, answer: ToolAnswer): ToolAnswer {
-    let said = this.within(answer)
+  send(call: ToolCall, answer: ToolAnswer.ToolAnswer): ToolAnswer.ToolAnswer {
+    let said = ToolAnswer.within(answer, this.resultBytes)
     this.submit(call, said, (why) => {
       if (why._tag === "RequestInvalid") said = this.replace(call, why.detail)
       else if (why._tag !== "RequestRefused") this.unsent(call, why)
@@ -43,23 +41,13 @@ export class Answers {
     return said
   }
 
-  private replace(call: ToolCall, detail: string): ToolAnswer {
-    const answer = error(`The tool's answer cannot be sent: ${detail}`)
+  private replace(call: ToolCall, detail: string): ToolAnswer.ToolAnswer {
+    const answer = ToolAnswer.error(`The tool's answer cannot be sent: ${detail}`)
     this.submit(call, answer, (why) => this.unsent(call, why))
     return answer
   }
 
-  private within(answer: ToolAnswer): ToolAnswer {
-    const { structured, text } = answer
-    // A UTF-16 unit is at most three bytes.
-    if ((text.length + (structured?.length ?? 0)) * 3 <= this.resultBytes) return answer
-    const bytes = Json.byteLength(text) + (structured === undefined ? 0 : Json.byteLength(structured))
-    return bytes <= this.resultBytes
-      ? answer
-      : error(`The tool's answer has ${bytes} bytes, at most ${this.resultBytes} are allowed.`)
-  }
-
-  private submit(call: ToolCall, answer: ToolAnswer, failed: (why: RequestError) => void): void {
+  private submit(call: ToolCall, answer: ToolAnswer.ToolAnswer, failed: (why: RequestError) => void): void {
     const { status, structured, text } = answer
     const params = {
       instance_id: (this.connection.instanceId ?? "") as Ids.InstanceId,

@@ -4,7 +4,15 @@
  * Rule: the client lives in a scope. When it closes, or when the server is lost, every handler is interrupted, everything
  * that waits fails with one typed error, and no process is left (CLI-2).
  */
-import { type Ids, type JsonText, Negotiation, type Requests, type ResultOf } from "@errand/protocol"
+import {
+  type Ids,
+  type JsonText,
+  Negotiation,
+  type Requests,
+  type ResultOf,
+  type ToolCall,
+  type ToolHandler
+} from "@errand/protocol"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -27,7 +35,7 @@ import {
 import { Connection } from "./Connection.ts"
 import * as Session from "./Session.ts"
 import { spawned, type SpawnOptions } from "./Spawn.ts"
-import { type ToolCall, type ToolHandler, type Toolkit, toolkit } from "./Tool.ts"
+import { type Toolkit, toolkit } from "./Tool.ts"
 import { ToolHandlers } from "./ToolHandlers.ts"
 import type { TransportSource } from "./Transport.ts"
 import { approvalOf, Turns } from "./Turns.ts"

@@ -3,7 +3,7 @@
  *
  * Rule: nothing is decided here. Errors are those of `ClientError`, and what is aborted rejects with the signal's reason.
  */
-import type { Ids, Requests, ResultOf } from "@errand/protocol"
+import type { Ids, Requests, ResultOf, ToolAnswer, ToolCall, ToolHandler } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -14,8 +14,7 @@ import type { ConnectionLost } from "./ClientError.ts"
 import type { JsonSchema } from "./ParameterSchema.ts"
 import type { Session } from "./Session.ts"
 import type { SpawnOptions } from "./Spawn.ts"
-import { make, plain, type ToolCall, type ToolHandler, type ToolValue } from "./Tool.ts"
-import type { ToolAnswer } from "./ToolAnswer.ts"
+import { make, plain, type ToolValue } from "./Tool.ts"
 import type { Codec } from "./ToolCodec.ts"
 import type { TransportSource } from "./Transport.ts"
 import type { ApprovalRequested, TurnEvent } from "./TurnEvent.ts"
@@ -37,7 +36,10 @@ type Awaitable<A> = A | PromiseLike<A>
 /** Declares a tool with an Effect Schema: the arguments are decoded and typed, and so is the answer if `success` is given. */
 export function tool<P extends Codec, S extends Codec = never>(
   options: Described & { readonly parameters: P; readonly success?: S },
-  handler: (args: P["Type"], call: AbortableCall) => Awaitable<[S] extends [never] ? ToolValue : S["Type"] | ToolAnswer>
+  handler: (
+    args: P["Type"],
+    call: AbortableCall
+  ) => Awaitable<[S] extends [never] ? ToolValue : S["Type"] | ToolAnswer.ToolAnswer>
 ): ToolHandler
 /** Declares a tool with a JSON Schema: the arguments are checked against it and handed over as plain data. */
 export function tool(

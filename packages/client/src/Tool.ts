@@ -4,14 +4,23 @@
  * Rule: what a declaration says is checked where it stands. `make`, `raw` and `toolkit` throw `ToolDeclarationInvalid`,
  * which names the tool and the path, so that no server is ever started with tools that it would refuse.
  */
-import { ClientTool, type Ids, InputSchema, Json, type JsonText, Limits, Registry } from "@errand/protocol"
+import {
+  ClientTool,
+  InputSchema,
+  Json,
+  type JsonText,
+  Limits,
+  Registry,
+  ToolAnswer,
+  type ToolCall,
+  type ToolHandler
+} from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ToolDeclarationInvalid } from "./ClientError.ts"
 import { derive, type Derived, type JsonSchema } from "./ParameterSchema.ts"
-import { error, type ToolAnswer } from "./ToolAnswer.ts"
 import {
   type Arguments,
   argumentsReader,
@@ -23,23 +32,8 @@ import {
   textReader
 } from "./ToolCodec.ts"
 
-/** One call of a tool, as the server published it (CAL-1). */
-export interface ToolCall {
-  readonly name: string
-  readonly sessionId: Ids.SessionId
-  readonly runId: Ids.RunId
-  readonly callId: Ids.CallId
-  /** The task that a delegated call belongs to, null for the root's own (CAL-2). */
-  readonly taskId: Ids.TaskId | null
-  readonly subagentId: Ids.SubagentId | null
-  /** Milliseconds that the server waits, counted from when it published the call (CAL-6). */
-  readonly timeoutMs: number
-  /** The arguments as they came, every digit kept (FRM-12). */
-  readonly argumentsText: JsonText
-}
-
 /** What a handler without a success schema may return: a string is the text, nothing is an empty text. */
-export type ToolValue = string | void | ToolAnswer | PlainJson
+export type ToolValue = string | void | ToolAnswer.ToolAnswer | PlainJson
 
 /** JSON as plain data; numbers beyond a double go in as `Json.JsonNumber`. */
 export type PlainJson =
@@ -52,13 +46,7 @@ export type PlainJson =
   | { readonly [key: string]: PlainJson }
 
 /** How a handler without a failure schema may fail: only the message goes to the model. */
-export type PlainFailure = string | { readonly message: string } | ToolAnswer
-
-/** A declared tool that has its handler; `answer` never fails. */
-export interface ToolHandler<out R = never> {
-  readonly declaration: ClientTool.ClientTool
-  readonly answer: (call: ToolCall) => Effect.Effect<ToolAnswer, never, R>
-}
+export type PlainFailure = string | { readonly message: string } | ToolAnswer.ToolAnswer
 
 /** A declared tool that still wants its handler. */
 export interface Tool<out Args, in Success, in Failure> {
@@ -82,7 +70,7 @@ interface Described {
   readonly timeoutMs?: number
 }
 
-type TypeOf<S extends Codec, Absent> = [S] extends [never] ? Absent : S["Type"] | ToolAnswer
+type TypeOf<S extends Codec, Absent> = [S] extends [never] ? Absent : S["Type"] | ToolAnswer.ToolAnswer
 
 /**
  * Declares a tool from schemas. `lookup` and `client__lookup` both become `client__lookup` on the wire.
@@ -190,7 +178,7 @@ const declare = (
 const declared = <Args, Success, Failure>(
   declaration: ClientTool.ClientTool,
   read: (argumentsText: JsonText) => Arguments<Args>,
-  succeeded: (value: unknown) => ToolAnswer,
+  succeeded: (value: unknown) => ToolAnswer.ToolAnswer,
   failed: ReturnType<typeof failureWriter>
 ): Tool<Args, Success, Failure> => ({
   declaration,
@@ -203,7 +191,7 @@ const declared = <Args, Success, Failure>(
           const args = read(call.argumentsText)
           return args._tag === "Arguments"
             ? Effect.matchCause(Effect.scoped(Effect.suspend(() => handler(args.value, call))), settle)
-            : Effect.succeed(error(`The arguments do not fit: ${args.detail}`))
+            : Effect.succeed(ToolAnswer.error(`The arguments do not fit: ${args.detail}`))
         }).pipe(Effect.catchDefect((defect) => Effect.succeed(failure(defect))))
     }
   }

@@ -4,7 +4,7 @@
  * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
  * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { Json, type JsonText, ToolAnswer } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -12,7 +12,6 @@ import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { makeFormatterStandardSchemaV1 } from "effect/SchemaIssue"
 import { compile, significant } from "./SchemaCheck.ts"
-import { fromValue, structured, text, ToolAnswer } from "./ToolAnswer.ts"
 
 /** A schema that needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
@@ -70,23 +69,27 @@ export const argumentsReader = <S extends Codec>(schema: S): (argumentsText: Jso
 }
 
 /** Turns what a handler returned into an answer; without a schema the value itself says what it is. */
-export const successWriter = (schema: Codec | undefined): (value: unknown) => ToolAnswer => {
-  if (schema === undefined) return fromValue
+export const successWriter = (schema: Codec | undefined): (value: unknown) => ToolAnswer.ToolAnswer => {
+  if (schema === undefined) return ToolAnswer.fromValue
   const encode = Schema.encodeUnknownExit(Schema.toCodecJson(schema))
   return (value) => {
-    if (value instanceof ToolAnswer) return value
+    if (value instanceof ToolAnswer.ToolAnswer) return value
     const exit = encode(value)
     if (Exit.isFailure(exit)) {
-      return new ToolAnswer("error", `The tool's own answer does not fit its schema: ${faultOf(exit.cause)}`, undefined)
+      return new ToolAnswer.ToolAnswer(
+        "error",
+        `The tool's own answer does not fit its schema: ${faultOf(exit.cause)}`,
+        undefined
+      )
     }
     // The schema accepted nothing as an answer, so nothing is what is said, not null.
-    if (value === undefined) return text("")
-    return typeof exit.value === "string" ? text(exit.value) : structured(exit.value)
+    if (value === undefined) return ToolAnswer.text("")
+    return typeof exit.value === "string" ? ToolAnswer.text(exit.value) : ToolAnswer.structured(exit.value)
   }
 }
 
 /** Turns the failure of a handler into an answer: a typed one with its fields, any other as a plain message. */
-export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<unknown>) => ToolAnswer => {
+export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<unknown>) => ToolAnswer.ToolAnswer => {
   const encode = schema === undefined ? undefined : Schema.encodeUnknownExit(Schema.toCodecJson(schema))
   return (cause) => {
     const failed = cause.reasons.find(Cause.isFailReason)
@@ -94,16 +97,19 @@ export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<un
       const died = cause.reasons.find(Cause.isDieReason)
       return failure(died === undefined ? "The tool was interrupted." : died.defect)
     }
-    if (failed.error instanceof ToolAnswer) return new ToolAnswer("error", failed.error.text, failed.error.structured)
+    if (failed.error instanceof ToolAnswer.ToolAnswer) {
+      return new ToolAnswer.ToolAnswer("error", failed.error.text, failed.error.structured)
+    }
     const exit = encode?.(failed.error)
     if (exit === undefined || Exit.isFailure(exit) || typeof exit.value === "string") return failure(failed.error)
-    const answer = structured(exit.value, messageOf(failed.error))
-    return new ToolAnswer("error", answer.text, answer.structured)
+    const answer = ToolAnswer.structured(exit.value, messageOf(failed.error))
+    return new ToolAnswer.ToolAnswer("error", answer.text, answer.structured)
   }
 }
 
 /** The answer for whatever was thrown; says the message and nothing of the stack. */
-export const failure = (thrown: unknown): ToolAnswer => new ToolAnswer("error", messageOf(thrown), undefined)
+export const failure = (thrown: unknown): ToolAnswer.ToolAnswer =>
+  new ToolAnswer.ToolAnswer("error", messageOf(thrown), undefined)
 
 const messageOf = (thrown: unknown): string => {
   const message = typeof thrown === "string" ? thrown : (thrown as { readonly message?: unknown } | null)?.message

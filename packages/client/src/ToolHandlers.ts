@@ -4,22 +4,21 @@
  * Rule: a call is decided by one removal from one map. Whoever removes it, its handler's end or its cancel notice, owns the
  * outcome; so each call is answered at most once, and a cancelled one not at all (CLI-1, CLI-2).
  */
+import { ToolAnswer, type ToolCall } from "@errand/protocol"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { ToolCall, Toolkit } from "./Tool.ts"
-import { error, type ToolAnswer } from "./ToolAnswer.ts"
-import { failure } from "./ToolCodec.ts"
+import type { Toolkit } from "./Tool.ts"
 
 /** What is done with the answer to a call. */
-export type Answered = (call: ToolCall, answer: ToolAnswer) => void
+export type Answered = (call: ToolCall, answer: ToolAnswer.ToolAnswer) => void
 
 /** Starts a fiber with what the handlers need. */
 export type RunFork<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
 
 /** The open calls of one connection. */
 export class ToolHandlers<R> {
-  private readonly open = new Map<string, Fiber.Fiber<ToolAnswer> | undefined>()
+  private readonly open = new Map<string, Fiber.Fiber<ToolAnswer.ToolAnswer> | undefined>()
   private readonly toolkit: Toolkit<R>
   private readonly runFork: RunFork<R>
   private readonly answered: Answered
@@ -36,7 +35,9 @@ export class ToolHandlers<R> {
     const { callId } = call
     if (this.stopped || this.open.has(callId)) return
     const handler = this.toolkit.handlers.get(call.name)
-    if (handler === undefined) return this.answered(call, error(`This client has no tool named ${call.name}.`))
+    if (handler === undefined) {
+      return this.answered(call, ToolAnswer.error(`This client has no tool named ${call.name}.`))
+    }
     this.open.set(callId, undefined)
     const fiber = this.runFork(handler.answer(call))
     const exit = fiber.pollUnsafe()
@@ -54,7 +55,7 @@ export class ToolHandlers<R> {
   }
 
   /** Stops all handlers and takes no further call; gives their fibers, so that their end can be awaited. */
-  stop(): ReadonlyArray<Fiber.Fiber<ToolAnswer>> {
+  stop(): ReadonlyArray<Fiber.Fiber<ToolAnswer.ToolAnswer>> {
     this.stopped = true
     const fibers = [...this.open.values()].filter((fiber) => fiber !== undefined)
     this.open.clear()
@@ -67,8 +68,8 @@ export class ToolHandlers<R> {
     return this.open.size
   }
 
-  private settle(call: ToolCall, exit: Exit.Exit<ToolAnswer>): void {
+  private settle(call: ToolCall, exit: Exit.Exit<ToolAnswer.ToolAnswer>): void {
     if (!this.open.delete(call.callId)) return
-    this.answered(call, Exit.isSuccess(exit) ? exit.value : failure("The tool was interrupted."))
+    this.answered(call, Exit.isSuccess(exit) ? exit.value : ToolAnswer.interrupted)
   }
 }

@@ -4,8 +4,7 @@
  * Rule: events tell what was observed. `Delta`s are provisional and may be missing; each `Message` carries its whole text,
  * put together from its parts (TRN-4, SES-6). `Finished` is the last event of a turn that the server ended.
  */
-import type { Events, Ids } from "@errand/protocol"
-import type { ToolCall } from "./Tool.ts"
+import type { Events, Ids, ToolCall } from "@errand/protocol"
 
 /** The server began the turn. */
 export interface Started {

@@ -1,12 +1,15 @@
 /**
- * What a client answers to one call: a status, a text, and perhaps a structured value as JSON text (RES-1, RES-2).
+ * What a tool answers to one call: a status, a text, and perhaps a structured value as JSON text (RES-1, RES-2). It is the
+ * same whether the answer goes over the wire or to a runner in the same process.
  *
  * Rule: a structured value is absent, null or a value, three different things; `undefined` always means absent as a whole
  * and is refused inside of a value (faults E12). No digit is lost: exact numbers beyond a double go in as text, with
  * `structuredText`, or as a `Json.JsonNumber` inside of a value.
  */
-import { Json, type JsonText, Limits } from "@errand/protocol"
 import * as Result from "effect/Result"
+import * as Json from "./Json.ts"
+import type { JsonText } from "./Json.ts"
+import * as Limits from "./Limits.ts"
 
 /** One answer; make it with the functions below. */
 export class ToolAnswer {
@@ -49,6 +52,20 @@ export const fromValue = (value: unknown): ToolAnswer =>
     : value instanceof ToolAnswer
     ? value
     : make("success", "", value)
+
+/** The answer itself if it keeps `result_bytes`, else an error that says by how much it does not (RES-6). */
+export const within = (answer: ToolAnswer, mostBytes: number): ToolAnswer => {
+  const { structured, text } = answer
+  // A UTF-16 unit is at most three bytes.
+  if ((text.length + (structured?.length ?? 0)) * 3 <= mostBytes) return answer
+  const bytes = Json.byteLength(text) + (structured === undefined ? 0 : Json.byteLength(structured))
+  return bytes <= mostBytes
+    ? answer
+    : error(`The tool's answer has ${bytes} bytes, at most ${mostBytes} are allowed.`)
+}
+
+/** The answer of a handler that ended without one. */
+export const interrupted: ToolAnswer = new ToolAnswer("error", "The tool was interrupted.", undefined)
 
 const make = (status: "success" | "error", message: string, value: unknown): ToolAnswer => {
   if (value === undefined) return new ToolAnswer(status, message, undefined)
