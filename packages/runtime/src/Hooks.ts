@@ -5,8 +5,10 @@
  * bounded, asked for and protected like the original.
  */
 import type { JsonText } from "@errand/protocol"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
 
 /** The call a hook looks at; `arguments` is a JSON object as compact text. */
 export interface HookedCall {
@@ -30,13 +32,37 @@ export type BeforeVerdict =
   | { readonly allow: true; readonly arguments?: JsonText }
   | { readonly allow: false; readonly reason: string }
 
+/** The result may not be seen; `reason` is for the model and is protected before it gets there. */
+export class HookRejected extends Data.TaggedError("HookRejected")<{ readonly reason: string }> {}
+
 /** `after` returns undefined to leave the result as it is; a defect denies (before) or rejects (after). */
 export interface ToolHooksService {
   readonly before: (call: HookedCall) => Effect.Effect<BeforeVerdict>
-  readonly after: (call: HookedCall, result: HookedResult) => Effect.Effect<HookedResult | undefined>
+  readonly after: (call: HookedCall, result: HookedResult) => Effect.Effect<HookedResult | undefined, HookRejected>
 }
 
 /** The hooks in force; null means none, and then nothing is paid for them. */
 export const ToolHooks = Context.Reference<ToolHooksService | null>("@errand/runtime/ToolHooks", {
   defaultValue: () => null
 })
+
+/** What a hook that failed by a fault of its own comes to; interruption stays one. */
+const broken = <A>(call: HookedCall, verdict: A) => (cause: Cause.Cause<never>): Effect.Effect<A> =>
+  Cause.hasInterrupts(cause)
+    ? Effect.failCause(cause)
+    : Effect.as(Effect.logError(`a hook of ${call.tool} failed`, cause), verdict)
+
+/** Asks before a call; a hook that fails denies. */
+export const askBefore = (hooks: ToolHooksService, call: HookedCall): Effect.Effect<BeforeVerdict> =>
+  Effect.catchCause(hooks.before(call), broken<BeforeVerdict>(call, { allow: false, reason: "it failed" }))
+
+/** Asks after a call; a hook that fails rejects. */
+export const askAfter = (
+  hooks: ToolHooksService,
+  call: HookedCall,
+  result: HookedResult
+): Effect.Effect<HookedResult | HookRejected | undefined> =>
+  hooks.after(call, result).pipe(
+    Effect.catch((rejection) => Effect.succeed(rejection)),
+    Effect.catchCause(broken<HookedResult | HookRejected | undefined>(call, new HookRejected({ reason: "it failed" })))
+  )

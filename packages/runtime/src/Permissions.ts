@@ -31,6 +31,9 @@ const specificity = (pattern: string, name: string): number => {
   return name.startsWith(prefix) ? prefix.length : -1
 }
 
+/** Whether a pattern names a tool (HKS-1, HKS-2). */
+export const patternMatches = (pattern: string, name: string): boolean => specificity(pattern, name) >= 0
+
 /**
  * What the rules say of a tool on a surface: exact name first, then the longest prefix; among equals one with a surface,
  * then the last; `otherwise` where none matches (HKS-1).

@@ -19,7 +19,7 @@ import * as Bounds from "./Bounds.ts"
 import { Catalog, type CatalogTool, type ToolKind } from "./Catalog.ts"
 import type { Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
-import { type HookedCall, ToolHooks } from "./Hooks.ts"
+import { askAfter, askBefore, type HookedCall, HookRejected, ToolHooks } from "./Hooks.ts"
 import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import * as Redaction from "./Redaction.ts"
@@ -37,6 +37,8 @@ export interface AttemptedCall {
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
+  /** Set while hooks look at what the tool told: that is recorded if they are cut off. */
+  answer?: ToolOutcome
 }
 
 /** A call of an assistant message that is recorded already. */
@@ -75,17 +77,18 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         if (resolution._tag === "Refused") return resolution
         const { decision, tool } = resolution
 
-        let bounded = Bounds.check(tool, call.arguments, limits)
+        let given = call.arguments
         let hooked: HookedCall | undefined
-        if (hooks !== null && Result.isSuccess(bounded)) {
-          hooked = hookedCall(agent, call, bounded.success)
-          const verdict = yield* hooks.before(hooked)
+        if (hooks !== null && given._tag === "Object") {
+          hooked = hookedCall(agent, call, tool, given.text)
+          const verdict = yield* askBefore(hooks, hooked)
           if (!verdict.allow) return refusedByHook(tool, verdict.reason)
           if (verdict.arguments !== undefined) {
-            bounded = Bounds.check(tool, Bounds.read(verdict.arguments), limits)
+            given = Bounds.read(verdict.arguments)
             hooked = { ...hooked, arguments: verdict.arguments }
           }
         }
+        const bounded = Bounds.check(tool, given, limits)
         if (Result.isFailure(bounded)) return bounded.failure
 
         if (decision === "ask") {
@@ -111,11 +114,13 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         })
         const safe = protect(tool, outcome, maxBytes)
         if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
-        const replaced = yield* hooks.after(hooked, {
+        call.answer = safe
+        const replaced = yield* askAfter(hooks, hooked, {
           ...safe,
           status: safe._tag === "Success" ? "success" : "error"
         })
         if (replaced === undefined) return safe
+        if (replaced instanceof HookRejected) return rejected(tool, `a hook rejected it (${replaced.reason})`)
         return protect(tool, { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" }, maxBytes)
       })
 
@@ -153,9 +158,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           Effect.gen(function*() {
             yield* activity(agent, call, "running")
             const exit = yield* Effect.exit(restore(attempt(agent, call)))
-            if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return yield* Effect.failCause(exit.cause)
-            if (Exit.isFailure(exit)) yield* Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause)
-            const outcome = Exit.isSuccess(exit) ? exit.value : unexpected
+            const outcome = yield* outcomeOf(call, exit)
             const end = ToolContent.encode(outcome, kindOf(agent, call))
             yield* agent.history.append([record(agent, call, end)])
             call.settled = true
@@ -191,12 +194,10 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
             agent.usage.toolCalls++
             yield* activity(agent, call, "running")
             const exit = yield* Effect.exit(restore(attempt(agent, call)))
-            if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) {
-              yield* Effect.ignore(end("cancelled"), { log: "Error" })
-              return yield* Effect.failCause(exit.cause)
-            }
-            if (Exit.isFailure(exit)) yield* Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause)
-            const outcome = Exit.isSuccess(exit) ? exit.value : unexpected
+            const outcome = yield* Effect.tapCause(
+              outcomeOf(call, exit),
+              () => Effect.ignore(end("cancelled"), { log: "Error" })
+            )
             const stored = yield* Effect.exit(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome))
             return Exit.isSuccess(stored) ? outcome : unrecorded
           })
@@ -216,6 +217,15 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
       return ToolPipeline.of({ attempt, nested, settle, close })
     })
   )
+}
+
+/** What came of an attempt; one that was cut off before the tool told anything stays interrupted. */
+const outcomeOf = (call: AttemptedCall, exit: Exit.Exit<ToolOutcome>): Effect.Effect<ToolOutcome> => {
+  if (Exit.isSuccess(exit)) return exit
+  if (!Cause.hasInterrupts(exit.cause)) {
+    return Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), unexpected)
+  }
+  return call.answer === undefined ? Effect.failCause(exit.cause) : Effect.succeed(call.answer)
 }
 
 /** How much a person who is asked is shown. */
@@ -242,13 +252,13 @@ const unrecorded: ToolOutcome = {
   message: "The call ended, but that cannot be recorded. Do not repeat it blindly."
 }
 
-const hookedCall = (agent: Agent, call: AttemptedCall, bounded: Bounds.BoundedArguments): HookedCall => ({
-  tool: call.name,
+const hookedCall = (agent: Agent, call: AttemptedCall, tool: CatalogTool, args: JsonText): HookedCall => ({
+  tool: tool.name,
   callId: call.id,
   sessionId: agent.run.sessionId,
   runId: agent.run.runId,
   taskId: agent.taskId,
-  arguments: bounded.text
+  arguments: args
 })
 
 const deniedCode = (tool: CatalogTool) => tool.kind === "client" ? "client_tool_denied" : "tool_denied"
@@ -256,7 +266,7 @@ const deniedCode = (tool: CatalogTool) => tool.kind === "client" ? "client_tool_
 const refusedByHook = (tool: CatalogTool, reason: string): ToolOutcome => ({
   _tag: "Refused",
   code: deniedCode(tool),
-  message: Redaction.protectMessage(`A hook refused the call: ${reason} It was not executed.`, 1000)
+  message: Redaction.protectMessage(`A hook refused the call (${reason}). It was not executed.`, 1000)
 })
 
 const notApproved = (tool: CatalogTool, verdict: "denied" | "expired"): ToolOutcome => ({
@@ -271,10 +281,11 @@ const notApproved = (tool: CatalogTool, verdict: "denied" | "expired"): ToolOutc
 const protect = (tool: CatalogTool, outcome: ToolOutcome, maxBytes: number): ToolOutcome => {
   if (outcome._tag !== "Success" && outcome._tag !== "Failure") return outcome
   const safe = Redaction.protectResult(outcome, maxBytes)
-  if (Result.isSuccess(safe)) return { _tag: outcome._tag, ...safe.success }
-  return {
-    _tag: "Uncertain",
-    code: tool.kind === "client" ? "client_tool_result_rejected" : "result_rejected",
-    message: `The tool executed, but its result cannot be shown: ${safe.failure.message}.`
-  }
+  return Result.isSuccess(safe) ? { _tag: outcome._tag, ...safe.success } : rejected(tool, safe.failure.message)
 }
+
+const rejected = (tool: CatalogTool, reason: string): ToolOutcome => ({
+  _tag: "Uncertain",
+  code: tool.kind === "client" ? "client_tool_result_rejected" : "result_rejected",
+  message: Redaction.protectMessage(`The tool executed, but its result cannot be shown: ${reason}.`, 1000)
+})

@@ -19,6 +19,8 @@ import {
   RunSettings,
   Tasks,
   ToolExecutor,
+  ToolHooks,
+  type ToolHooksService,
   TurnLimit
 } from "@errand/runtime"
 import * as Context from "effect/Context"
@@ -27,7 +29,9 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { Attachment } from "./Attachment.ts"
 import { Builtins } from "./builtins/Builtins.ts"
+import { ProcessGroups } from "./builtins/ProcessGroup.ts"
 import * as RunCode from "./codemode/RunCode.ts"
+import * as HookCommands from "./hooks/HookCommands.ts"
 import * as Model from "./Model.ts"
 import type { Options } from "./Options.ts"
 import { SessionStore } from "./SessionStore.ts"
@@ -45,6 +49,8 @@ export interface Parts {
   readonly store: Layer.Layer<SessionStore>
   /** Tools that the server executes itself, in the order in which they are offered. */
   readonly locals: ReadonlyArray<LocalTools.LocalTool>
+  /** What is asked around every call; nothing where absent (HKS-2). */
+  readonly hooks?: ToolHooksService | null
 }
 
 /** Starts a connection's services. */
@@ -77,7 +83,9 @@ export class Startup extends Context.Service<Startup, {
         ...(settings.codeMode.enabled === false ? [] : [yield* RunCode.make(settings.codeMode)]),
         ...(settings.catalog === "compact" ? yield* CompactCatalog.tools : [])
       ]
-      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals }
+      const groups = Context.get(yield* Layer.build(ProcessGroups.layer), ProcessGroups)
+      const hooks = HookCommands.make(settings.hooks, groups, settings.workspace)
+      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals, hooks }
     }))
 }
 
@@ -98,6 +106,7 @@ const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live,
   const references = Layer.mergeAll(
     Layer.succeed(Permissions, settings.permissions),
     Layer.succeed(CatalogMode, settings.catalog ?? "full"),
+    Layer.succeed(ToolHooks, parts.hooks ?? null),
     Layer.succeed(RunSettings, { instructions: settings.instructions, timeoutMs: settings.runTimeoutMs }),
     settings.turnLimit === null ? Layer.empty : Layer.succeed(TurnLimit, settings.turnLimit)
   )

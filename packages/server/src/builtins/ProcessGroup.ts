@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
-import type { Readable } from "node:stream"
+import type { Readable, Writable } from "node:stream"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
 
 /** How the shell ended: its code, or the signal that ended it. */
@@ -50,6 +50,13 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
     readonly directory: string
     readonly output: (chunk: Buffer) => void
   }) => Effect.Effect<Running, string, Scope.Scope>
+  /** Starts a program with its arguments; it reads `input` to the end, and what it writes to stderr goes to ours. */
+  readonly startProgram: (options: {
+    readonly program: readonly [string, ...Array<string>]
+    readonly input: string
+    readonly directory: string
+    readonly output: (chunk: Buffer) => void
+  }) => Effect.Effect<Running, string, Scope.Scope>
 }>()("@errand/server/builtins/ProcessGroups") {
   static readonly layer = Layer.effect(
     ProcessGroups,
@@ -65,33 +72,48 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
             close()
           })
       )
+      const running = (
+        directory: string,
+        output: (chunk: Buffer) => void,
+        start: (options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly detached: true }) => Child
+      ) =>
+        Effect.map(
+          Effect.acquireRelease(
+            Effect.try({
+              try: () =>
+                new Group(
+                  start({ cwd: directory, env: ChildEnvironment.inherited(process.env), detached: true }),
+                  groups,
+                  output
+                ),
+              catch: (error) => error instanceof Error && "code" in error ? String(error.code) : "EIO"
+            }),
+            (group) => Effect.andThen(group.end, Effect.sync(() => group.destroy()))
+          ),
+          (group): Running => group
+        )
       return ProcessGroups.of({
+        // The outer shell becomes the inner one, whose two streams are one pipe, so that their order is kept.
         start: ({ command, directory, output }) =>
-          Effect.map(
-            Effect.acquireRelease(
-              Effect.try({
-                // The outer shell becomes the inner one, whose two streams are one pipe, so that their order is kept.
-                try: () =>
-                  spawn("/bin/sh", ["-c", `exec /bin/sh -c "$1" 2>&1`, "sh", command], {
-                    cwd: directory,
-                    env: ChildEnvironment.inherited(process.env),
-                    detached: true,
-                    stdio: ["ignore", "pipe", "ignore"]
-                  }),
-                catch: (error) => error instanceof Error && "code" in error ? String(error.code) : "EIO"
-              }).pipe(Effect.map((child) => new Group(child, groups, output))),
-              (group) =>
-                Effect.andThen(
-                  group.end,
-                  Effect.sync(() => group.destroy())
-                )
-            ),
-            (group): Running => group
-          )
+          running(directory, output, (options) =>
+            spawn("/bin/sh", ["-c", `exec /bin/sh -c "$1" 2>&1`, "sh", command], {
+              ...options,
+              stdio: ["ignore", "pipe", "ignore"]
+            })),
+        startProgram: ({ directory, input, output, program: [file, ...args] }) =>
+          running(directory, output, (options) => {
+            const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "inherit"] })
+            // A program need not read what it is given.
+            child.stdin.on("error", () => {})
+            child.stdin.end(input)
+            return child
+          })
       })
     })
   )
 }
+
+type Child = ChildProcessByStdio<Writable | null, Readable, null>
 
 /** The groups that may still have processes. */
 class Groups {
@@ -135,13 +157,13 @@ const isRunningMember = (pid: string, group: number): boolean => {
 }
 
 class Group implements Running {
-  readonly child: ChildProcessByStdio<null, Readable, null>
+  readonly child: Child
   readonly groups: Groups
   outcome: Effect.Effect<Ended, string> | undefined
   closed = false
 
   constructor(
-    child: ChildProcessByStdio<null, Readable, null>,
+    child: Child,
     groups: Groups,
     output: (chunk: Buffer) => void
   ) {
@@ -212,6 +234,7 @@ class Group implements Running {
   })
 
   destroy(): void {
+    this.child.stdin?.destroy()
     this.child.stdout.destroy()
     this.child.unref()
   }
