@@ -17,6 +17,7 @@ import { pathToFileURL } from "node:url"
 import type * as Zlib from "node:zlib"
 import type * as Paging from "./Paging.ts"
 import type { Row, Step } from "./SessionFold.ts"
+import * as WriteAheadLog from "./WriteAheadLog.ts"
 
 /** The parts of Node that are loaded when the first session is used, not at start-up. */
 export interface Engine {
@@ -115,6 +116,16 @@ export const makeFolder = (path: string): void => {
   for (let made = path; made.length >= first.length; made = Path.dirname(made)) synchronise(Path.dirname(made))
 }
 
+/** Reads what may not be there. */
+export const unlessMissing = <A>(read: () => A, otherwise: A): A => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return otherwise
+    throw error
+  }
+}
+
 /** Makes an empty file; one that exists is not even opened, for closing it would drop this process's locks on it. */
 const makeFile = (path: string): void => {
   if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600))
@@ -148,6 +159,13 @@ export interface Head {
   readonly entries: number
 }
 
+/** Whether the log of a session is damaged, seen twice: while another process writes, one look may see two states. */
+const isLogDamaged = (path: string): boolean => {
+  const log = `${path}-wal`
+  const look = () => WriteAheadLog.isDamaged(unlessMissing(() => fs.readFileSync(log), new Uint8Array()))
+  return look() && look()
+}
+
 /** An open connection to a session's file. */
 export class SessionDatabase {
   private readonly engine: Engine
@@ -159,6 +177,8 @@ export class SessionDatabase {
   constructor(engine: Engine, path: string, sessionId: string) {
     this.engine = engine
     this.sessionId = sessionId
+    // before SQLite, which would take damage for a torn tail and clear it away
+    if (isLogDamaged(path)) throw new Damaged("its log (-wal) does not match its checksums")
     const url = pathToFileURL(path)
     url.search = "mode=rw"
     this.db = new engine.DatabaseSync(url, { timeout: BUSY_MS })

@@ -58,13 +58,7 @@ export const make = (home: string) =>
 
     /** All sessions, newest first. */
     const files = storing("the list of sessions", () => {
-      let names: Array<string>
-      try {
-        names = fs.readdirSync(folder)
-      } catch (error) {
-        if (error instanceof Error && "code" in error && error.code === "ENOENT") return []
-        throw error
-      }
+      const names = SessionDatabase.unlessMissing(() => fs.readdirSync(folder), [])
       return names.map(fileOf).filter((file) => file !== null).sort((a, b) => a.stem < b.stem ? 1 : -1)
     })
 

@@ -9,6 +9,7 @@ import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import * as Path from "node:path"
 import { type OpenSession, type PageRequest, SessionStore } from "../src/SessionStore.ts"
+import * as WriteAheadLog from "../src/WriteAheadLog.ts"
 import { assistant, choices, ended, result, root, tell, user } from "./RecordStory.ts"
 
 const NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -516,6 +517,86 @@ describe("section 4: files of sessions", () => {
       }),
     60_000
   )
+
+  it.effect(
+    "SES-10 a flipped byte in the log that a crash left is told, or costs no more than its newest commits; a cut costs what it cuts",
+    () =>
+      Effect.gen(function*() {
+        const home = yield* folder
+        const crashed = yield* folder
+        const kept = yield* Effect.gen(function*() {
+          const session = yield* (yield* SessionStore).create
+          for (let i = 0; i < 12; i++) {
+            yield* session.history.append([user(root(`r${i}`), `prompt ${i}`), ended(`r${i}`)])
+          }
+          // as a kill would leave it
+          const file = databaseOf(home, session.sessionId)
+          return {
+            sessionId: session.sessionId,
+            file,
+            data: fs.readFileSync(file),
+            log: fs.readFileSync(`${file}-wal`)
+          }
+        }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
+        const { data, log, sessionId } = kept
+        const file = Path.join(crashed, Path.relative(home, kept.file))
+        const reopened = (log: Buffer) =>
+          Effect.gen(function*() {
+            yield* Effect.sync(() => {
+              fs.rmSync(Path.dirname(file), { recursive: true, force: true })
+              fs.mkdirSync(Path.dirname(file), { recursive: true })
+              fs.writeFileSync(file, data)
+              fs.writeFileSync(`${file}-wal`, log)
+            })
+            const store = yield* SessionStore
+            const paged = yield* Effect.result(store.page({ sessionId }))
+            const opened = yield* Effect.result(store.open(sessionId))
+            assert.strictEqual(paged._tag, opened._tag)
+            if (opened._tag === "Success") return Number(opened.success.history.revision())
+            assert.include((opened.failure as StorageFailed).message, `session ${sessionId} is damaged`)
+            return null
+          }).pipe(Effect.provide(SessionStore.layerSqlite(crashed)))
+        assert.strictEqual(yield* reopened(log), 24)
+        let told = 0
+        const frames = Math.floor((log.length - 32) / 4120)
+        const places = [
+          ...Array(32).keys(),
+          ...Array.from({ length: frames * 4 }, (_, i) => 32 + (i >> 2) * 4120 + [3, 9, 17, 2000][i & 3]!)
+        ]
+        for (const at of places) {
+          const damaged = Buffer.from(log)
+          damaged[at]! ^= 0x41
+          const revision = yield* reopened(damaged)
+          if (revision === null) told++
+          else assert.isAtLeast(revision, 20)
+        }
+        assert.isAbove(told, places.length * 0.7)
+        for (const size of [0, 31, 33, 32 + 4120 * 3 + 5, log.length - 1]) {
+          const revision = yield* reopened(log.subarray(0, size))
+          assert.isNotNull(revision)
+          assert.isBelow(revision!, 24)
+        }
+      }),
+    60_000
+  )
+
+  it.effect("SES-10 what SQLite leaves in a log that it began anew is no damage", () =>
+    Effect.gen(function*() {
+      const home = yield* folder
+      yield* Effect.gen(function*() {
+        const session = yield* (yield* SessionStore).create
+        const log = `${databaseOf(home, session.sessionId)}-wal`
+        const sizes = new Set<number>()
+        for (let i = 0; i < 200; i++) {
+          yield* session.history.append([user(root(`r${i}`), "x".repeat(i % 7 === 0 ? 100_000 : 5000)), ended(`r${i}`)])
+          const bytes = fs.readFileSync(log)
+          sizes.add(bytes.length)
+          assert.isFalse(WriteAheadLog.isDamaged(bytes), `after ${i + 1} commits`)
+        }
+        // it grew to its bound and was used again from the start
+        assert.isBelow(sizes.size, 150)
+      }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
+    }), 60_000)
 
   it.effect("SES-10 a file that was cut short is told by the name of its session", () =>
     Effect.gen(function*() {
