@@ -7,7 +7,8 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 await rm(here("dist/chunks"), { recursive: true, force: true })
 await build({
-  input: { errand: here("src/bin.ts") },
+  // the worker stands where the chunks do: beside the module that starts it
+  input: { errand: here("src/bin.ts"), "chunks/SandboxWorker": here("src/codemode/SandboxWorker.ts") },
   platform: "node",
   resolve: { conditionNames: ["@errand/source", "node", "import", "default"] },
   external: [/^node:/],

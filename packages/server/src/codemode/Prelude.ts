@@ -1,0 +1,75 @@
+/**
+ * What code sees inside the sandbox: `tools` and `console`, made from a few functions of the host (BLT-3).
+ *
+ * Rule: nothing here guards anything. Code may break its own world; what leaves the sandbox is checked outside.
+ */
+
+/** The file name that errors show for the code, and for what is below. */
+export const CODE_FILE = "code.js"
+export const PRELUDE_FILE = "tools.js"
+
+/** Script whose value is a function of the host's functions and the mark of large integers. */
+export const source = `(host, mark) => {
+  const { parse, stringify } = JSON
+  const marked = new RegExp('"' + mark + '(-?[0-9]+)"', "g")
+  const revive = (_, value) =>
+    typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value
+  const read = (text) => text.includes(mark) ? parse(text, revive) : parse(text)
+  const write = (value) =>
+    stringify(value, (_, value) => typeof value === "bigint" ? mark + value : value)?.replace(marked, "$1")
+
+  class ToolError extends Error {
+    get name() {
+      return "ToolError"
+    }
+  }
+  const failure = (fields, stack) => Object.assign(new ToolError(fields.message), fields, { stack })
+  const show = (value) => {
+    if (typeof value === "string") return value
+    if (value instanceof Error) return value.name + ": " + value.message + ("code" in value ? " (" + value.code + ")" : "")
+    try {
+      return write(value) ?? String(value)
+    } catch {
+      return String(value)
+    }
+  }
+  const places = (error) =>
+    String(error?.stack ?? "").split("\\n").filter((line) => line.includes("${CODE_FILE}:")).slice(0, 10)
+
+  const waiting = new Map()
+  let last = 0
+  const ask = (what, name, args) =>
+    new Promise((resolve, reject) => {
+      const { stack } = new Error()
+      const id = ++last
+      const refusal = host.ask(id, what, name, args)
+      if (refusal !== undefined) return reject(failure(read(refusal), stack))
+      waiting.set(id, { resolve, reject, stack })
+    })
+  const tools = Object.freeze({
+    search: (text = "") => ask("search", String(text), ""),
+    describe: (name) => ask("describe", String(name), ""),
+    call: async (name, args) => ask("call", String(name), args === undefined ? "{}" : write(args) ?? "null")
+  })
+  const log = (...values) => host.log(values.map(show).join(" "))
+  const console = Object.freeze({ log, info: log, warn: log, error: log, debug: log })
+
+  const finish = (value) => {
+    if (value === undefined) return host.end("Nothing", "")
+    const json = typeof value === "string" ? undefined : write(value)
+    return json === undefined ? host.end("Text", show(value)) : host.end("Json", json)
+  }
+  return {
+    settle: (id, ok, text) => {
+      const { reject, resolve, stack } = waiting.get(id)
+      waiting.delete(id)
+      if (ok) resolve(read(text))
+      else reject(failure(read(text), stack))
+    },
+    run: (main) => {
+      (async () => finish(await main(tools, console)))().catch((error) =>
+        host.end("Failed", [show(error), ...places(error)].join("\\n"))
+      )
+    }
+  }
+}`

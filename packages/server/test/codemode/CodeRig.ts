@@ -1,0 +1,60 @@
+/** Runs code as `run_code` does, with tools that a test makes up. */
+import type { Ids, JsonText } from "@errand/protocol"
+import { type Agent, type CatalogTool, noUsage, rootView, type ToolInvocation, type ToolOutcome } from "@errand/runtime"
+import * as Effect from "effect/Effect"
+import * as RunCode from "../../src/codemode/RunCode.ts"
+
+const agent: Agent = {
+  run: { sessionId: "session" as Ids.SessionId, runId: "run" as Ids.RunId, ending: "cancelled" },
+  taskId: null,
+  subagentId: null,
+  parentId: null,
+  depth: 0,
+  view: rootView,
+  history: {
+    sessionId: "session",
+    messages: [],
+    callIds: new Set(),
+    revision: () => "0",
+    append: () => Effect.void
+  },
+  instructions: null,
+  label: null,
+  usage: noUsage()
+}
+
+export interface Options {
+  readonly bounds?: Parameters<typeof RunCode.make>[0]
+  /** What a call of a tool comes to. */
+  readonly nested?: (name: string, args: string, agent: Agent) => Effect.Effect<ToolOutcome>
+  readonly tools?: ReadonlyArray<CatalogTool>
+}
+
+/** What the call of `run_code` with this code comes to. */
+export const run = (code: string, { bounds = {}, nested, tools = [] }: Options = {}): Effect.Effect<ToolOutcome> =>
+  Effect.flatMap(RunCode.make(bounds), (tool) => {
+    const call: ToolInvocation = {
+      agent,
+      activityId: "outer" as Ids.ActivityId,
+      name: "run_code",
+      arguments: JSON.stringify({ code }) as JsonText,
+      depth: 1,
+      timeoutMs: 0,
+      catalog: {
+        tools,
+        offered: () => tools,
+        resolve: () => ({ _tag: "Refused", code: "unknown_tool", message: "" })
+      },
+      nested: (agent, name, args) =>
+        nested?.(name, args, agent) ?? Effect.succeed({ _tag: "Success", text: `${name} ${args}` })
+    }
+    return tool.execute(call)
+  })
+
+/** The value that code returns, as the JSON text that the model reads. */
+export const value = (code: string, options?: Options): Effect.Effect<string | undefined> =>
+  Effect.map(run(code, options), (outcome) => outcome._tag === "Success" ? outcome.structured : JSON.stringify(outcome))
+
+/** The text of a call that must fail. */
+export const fault = (code: string, options?: Options): Effect.Effect<string> =>
+  Effect.map(run(code, options), (outcome) => outcome._tag === "Failure" ? outcome.text : JSON.stringify(outcome))
