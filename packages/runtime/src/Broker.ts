@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
+import { answered, busy, expired } from "./ClientOutcome.ts"
 import { Outbox, type Waiting } from "./Outbox.ts"
 import type { CancelReason } from "./RunScope.ts"
 import { ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
@@ -43,31 +44,11 @@ interface Pending {
   waiting: Waiting | undefined
 }
 
-const MAY_HAVE_EXECUTED = "It may have executed: do not repeat it blindly."
-
-const busy = (limit: number): ToolOutcome => ({
-  _tag: "Refused",
-  code: "client_tool_busy",
-  message: `The call was not sent: ${limit} client tool calls are pending already. Try again when one has ended.`
-})
-
 const unsent: ToolOutcome = {
   _tag: "Refused",
   code: "client_tool_timeout",
   message: "The call was not sent: the client took no output before the call's deadline. It did not execute."
 }
-
-const expired = (timeoutMs: number): ToolOutcome => ({
-  _tag: "Uncertain",
-  code: "client_tool_timeout",
-  message: `The client gave no answer within ${timeoutMs} ms. ${MAY_HAVE_EXECUTED}`
-})
-
-const answered = (answer: CallAnswer): ToolOutcome => ({
-  _tag: answer.status === "success" ? "Success" : "Failure",
-  text: answer.text,
-  ...(answer.structured === undefined ? {} : { structured: answer.structured })
-})
 
 /** Publishes client tool calls and takes their results. */
 export class Broker extends Context.Service<Broker, {

@@ -3,6 +3,7 @@
  *
  * Rule: `run.started` is the first event of a run and `run.finished` the last, exactly one of each, however it ends.
  */
+import { Ids, type Requirements, type ToolHandler } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -13,8 +14,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type Agent, noUsage, ownerOf, type Usage } from "./Agent.ts"
 import { AgentLoop, type LoopError } from "./AgentLoop.ts"
+import { Approvals } from "./Approvals.ts"
 import { rootView } from "./Catalog.ts"
 import type { History } from "./History.ts"
+import * as LocalTools from "./LocalTools.ts"
+import type { ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import * as Redaction from "./Redaction.ts"
 import type { RunScope } from "./RunScope.ts"
@@ -145,6 +149,26 @@ export class AgentRunner extends Context.Service<AgentRunner, {
     Layer.provide(AgentLoop.layerNoDeps),
     Layer.provide(ToolPipeline.layerNoDeps)
   )
+
+  /**
+   * A whole agent in this process, without wire, spectator or person: the tools with their handlers, events dropped,
+   * questions denied. What is left to provide is a model and what the handlers need.
+   */
+  static readonly layerOf = <const Tools extends ReadonlyArray<ToolHandler<unknown>>>(
+    tools: Tools
+  ): Layer.Layer<AgentRunner, never, ModelTurn | Requirements<Tools>> =>
+    this.layer.pipe(
+      Layer.provide(LocalTools.layerOf(tools)),
+      Layer.provide(Layer.merge(Outbox.layerDiscard, Approvals.layerDeny))
+    )
+
+  /** Runs one prompt as a run of its own in a conversation, such as `Conversation.memory`; interruption cancels it. */
+  static readonly turn = Effect.fnUntraced(function*(history: History, prompt: string) {
+    const runner = yield* AgentRunner
+    const runId = (yield* Ids.Generator)() as Ids.RunId
+    const run: RunScope = { sessionId: history.sessionId as Ids.SessionId, runId, ending: "cancelled" }
+    return yield* runner.run({ run, history, prompt })
+  })
 }
 
 const endOf = (exit: Exit.Exit<string, LoopError | RunTimedOut>, usage: Usage): RunEnd => {

@@ -4,7 +4,7 @@
  * Rule: what storage has not taken is nowhere; messages, entries and revision change only after the commit.
  */
 import type { History, Record, StorageFailed, TaskHistory } from "@errand/runtime"
-import { StorageFailed as StorageRefused } from "@errand/runtime"
+import { Conversation, StorageFailed as StorageRefused } from "@errand/runtime"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -35,7 +35,7 @@ export interface OpenSession {
 /** What was found of a session when it was opened. */
 export interface Found {
   readonly ledger: SessionFold.Ledger
-  readonly root: SessionFold.Conversation
+  readonly root: Conversation.Conversation
   readonly tasks: Set<string>
 }
 
@@ -54,7 +54,7 @@ export const timestamp = (millis: number): string => new Date(millis).toISOStrin
 
 /** What the rows of a session make of it, in one pass: of delegated agents only the names are kept. */
 export const find = (rows: Iterable<SessionFold.Row>, entries: number): Found => {
-  const root = new SessionFold.Conversation()
+  const root = new Conversation.Conversation()
   const tasks = new Set<string>()
   const passing = function*() {
     for (const row of rows) {
@@ -74,7 +74,7 @@ export const make = (
   newId: () => string
 ): Effect.Effect<OpenSession, StorageFailed> => {
   const { root, tasks } = found
-  const conversations = new Map<string | null, SessionFold.Conversation>([[null, root]])
+  const conversations = new Map<string | null, Conversation.Conversation>([[null, root]])
   let { ledger } = found
   let closed = false
 
@@ -118,7 +118,7 @@ export const make = (
       return refused === null ? Effect.void : Effect.fail(refused)
     }))
 
-  const historyOf = (conversation: SessionFold.Conversation, append: History["append"]): History => ({
+  const historyOf = (conversation: Conversation.Conversation, append: History["append"]): History => ({
     sessionId,
     messages: conversation.messages,
     callIds: conversation.callIds,
@@ -126,12 +126,12 @@ export const make = (
     append
   })
 
-  const conversationOf = (taskId: string): Effect.Effect<SessionFold.Conversation, StorageFailed> => {
+  const conversationOf = (taskId: string): Effect.Effect<Conversation.Conversation, StorageFailed> => {
     const live = conversations.get(taskId)
     if (live !== undefined) return Effect.succeed(live)
     const records = tasks.has(taskId) ? keeper.recordsOf(taskId) : Effect.succeed([])
     return Effect.map(records, (records) => {
-      const conversation = new SessionFold.Conversation()
+      const conversation = new Conversation.Conversation()
       for (const record of records) conversation.take(record)
       conversations.set(taskId, conversation)
       return conversation

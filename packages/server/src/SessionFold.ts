@@ -1,5 +1,5 @@
 /**
- * What records make of a session: rows to store, entries to show, messages for the model (SES-6, SES-8, SES-10, SES-11).
+ * What records make of a session: rows to store and entries to show (SES-6, SES-10, SES-11).
  *
  * Rule: the fold is pure and total. Every call of the stored history has at most one result, and a record that opens
  * the next step first closes the calls before it that have none, with outcome `unknown`; one that opens the next run
@@ -9,7 +9,7 @@
  * The state before a batch is never changed by `step`: a batch that storage refuses leaves no trace.
  */
 import type { JsonText } from "@errand/protocol"
-import type { Message, ModelToolCall, Owner, Record, ToolResult } from "@errand/runtime"
+import type { ModelToolCall, Owner, Record } from "@errand/runtime"
 import { Redaction } from "@errand/runtime"
 import * as SessionEntry from "./SessionEntry.ts"
 
@@ -215,44 +215,6 @@ class Draft {
         outcome: "unknown",
         content: interruptedResult
       }, at)
-    }
-  }
-}
-
-/**
- * The messages of one agent, growing at the end as its records come: results wait until all of their message are in,
- * and then follow it in call order as one `tool` message (SES-11).
- */
-export class Conversation {
-  readonly messages: Array<Message> = []
-  readonly callIds = new Set<string>()
-  /** What was saved with the task of this conversation; undefined for the root's (DEL-2). */
-  scope: unknown
-  private results: Array<ToolResult> = []
-  private missing = 0
-
-  take(record: Record): void {
-    switch (record.kind) {
-      case "user":
-        this.messages.push({ role: "user", text: record.text })
-        return
-      case "assistant": {
-        const { provider, text, toolCalls } = record
-        this.messages.push({ role: "assistant", text, toolCalls, ...(provider === undefined ? {} : { provider }) })
-        for (const call of toolCalls) this.callIds.add(call.id)
-        this.results = []
-        this.missing = toolCalls.length
-        return
-      }
-      case "result": {
-        const { content, id, index, name, outcome } = record
-        this.results[index] = { id, name, outcome, content }
-        this.missing--
-        if (this.missing === 0) this.messages.push({ role: "tool", results: this.results })
-        return
-      }
-      case "scope":
-        this.scope ??= record.scope
     }
   }
 }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { HistoryCheck, type Record, TextParts } from "@errand/runtime"
+import { Conversation, HistoryCheck, type Record, TextParts } from "@errand/runtime"
 import * as Schema from "effect/Schema"
 import * as OpenSession from "../src/OpenSession.ts"
 import * as SessionEntry from "../src/SessionEntry.ts"
@@ -105,7 +105,7 @@ describe("section 4: what records make of a session", () => {
       startedAt: inner.startedAt,
       endedAt: at
     })
-    const conversation = new SessionFold.Conversation()
+    const conversation = new Conversation.Conversation()
     for (const { record } of step.rows) conversation.take(record)
     assert.deepStrictEqual(conversation.messages.map(({ role }) => role), ["user", "assistant", "tool"])
   })
@@ -145,7 +145,7 @@ describe("section 4: what records make of a session", () => {
   })
 
   it("SES-11 results wait for each other and follow their message in call order", () => {
-    const conversation = new SessionFold.Conversation()
+    const conversation = new Conversation.Conversation()
     const records = [
       user(run, "x"),
       assistant(run, "m", "", ["a", "b"]),
