@@ -16,6 +16,7 @@ import type * as Sqlite from "node:sqlite"
 import { pathToFileURL } from "node:url"
 import type * as Zlib from "node:zlib"
 import type * as Paging from "./Paging.ts"
+import * as SessionFiles from "./SessionFiles.ts"
 import type { Row, Step } from "./SessionFold.ts"
 import * as WriteAheadLog from "./WriteAheadLog.ts"
 
@@ -61,7 +62,7 @@ const SQLITE_NOTADB = 26
 
 /** Takes the session's lock; null: somebody else holds it. It is free as soon as it is closed or the process ends. */
 export const lock = (engine: Engine, path: string): Sqlite.DatabaseSync | null => {
-  makeFile(path)
+  SessionFiles.makeFile(path)
   const held = new engine.DatabaseSync(path, { timeout: 0 })
   try {
     held.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
@@ -85,7 +86,7 @@ export const isDamage = (error: unknown): boolean =>
 export const create = (engine: Engine, path: string, sessionId: string): void => {
   const draft = `${path}.new`
   try {
-    makeFile(draft)
+    SessionFiles.makeFile(draft)
     const db = new engine.DatabaseSync(draft)
     try {
       // nothing depends on the draft before it is synchronised as a whole
@@ -97,46 +98,12 @@ export const create = (engine: Engine, path: string, sessionId: string): void =>
     } finally {
       db.close()
     }
-    synchronise(draft)
+    SessionFiles.synchronise(draft)
     fs.renameSync(draft, path)
-    synchronise(Path.dirname(path))
+    SessionFiles.synchronise(Path.dirname(path))
   } catch (error) {
     for (const end of ["", "-wal", "-shm"]) fs.rmSync(draft + end, { force: true })
     throw error
-  }
-}
-
-/** Makes a folder that only its owner can enter, durably; a folder that exists is closed to others (BLT-6). */
-export const makeFolder = (path: string): void => {
-  const first = fs.mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (first === undefined) {
-    if ((fs.statSync(path).mode & 0o777) !== 0o700) fs.chmodSync(path, 0o700)
-    return
-  }
-  for (let made = path; made.length >= first.length; made = Path.dirname(made)) synchronise(Path.dirname(made))
-}
-
-/** Reads what may not be there. */
-export const unlessMissing = <A>(read: () => A, otherwise: A): A => {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return otherwise
-    throw error
-  }
-}
-
-/** Makes an empty file; one that exists is not even opened, for closing it would drop this process's locks on it. */
-const makeFile = (path: string): void => {
-  if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600))
-}
-
-const synchronise = (path: string): void => {
-  const descriptor = fs.openSync(path, "r")
-  try {
-    fs.fsyncSync(descriptor)
-  } finally {
-    fs.closeSync(descriptor)
   }
 }
 
@@ -162,7 +129,7 @@ export interface Head {
 /** Whether the log of a session is damaged, seen twice: while another process writes, one look may see two states. */
 const isLogDamaged = (path: string): boolean => {
   const log = `${path}-wal`
-  const look = () => WriteAheadLog.isDamaged(unlessMissing(() => fs.readFileSync(log), new Uint8Array()))
+  const look = () => WriteAheadLog.isDamaged(SessionFiles.unlessMissing(() => fs.readFileSync(log), new Uint8Array()))
   return look() && look()
 }
 

@@ -16,6 +16,7 @@ import * as Path from "node:path"
 import * as OpenSession from "./OpenSession.ts"
 import * as Paging from "./Paging.ts"
 import * as SessionDatabase from "./SessionDatabase.ts"
+import * as SessionFiles from "./SessionFiles.ts"
 
 /** A session's file as its name tells it; names sort by creation. */
 interface File {
@@ -58,7 +59,7 @@ export const make = (home: string) =>
 
     /** All sessions, newest first. */
     const files = storing("the list of sessions", () => {
-      const names = SessionDatabase.unlessMissing(() => fs.readdirSync(folder), [])
+      const names = SessionFiles.unlessMissing(() => fs.readdirSync(folder), [])
       return names.map(fileOf).filter((file) => file !== null).sort((a, b) => a.stem < b.stem ? 1 : -1)
     })
 
@@ -116,8 +117,8 @@ export const make = (home: string) =>
       const file = fileOf(`${OpenSession.timestamp(newest).replace(/[-:.]/g, "")}-${sessionId}.db`)
       if (file === null) return yield* Effect.die(new Error(`the id of a session must be a UUID, not ${sessionId}`))
       yield* storing(named(sessionId), () => {
-        SessionDatabase.makeFolder(home)
-        SessionDatabase.makeFolder(folder)
+        SessionFiles.makeFolder(home)
+        SessionFiles.makeFolder(folder)
         SessionDatabase.create(node, pathOf(file, "db"), sessionId)
       })
       return yield* Effect.catchTag(attach(file), "SessionLocked", Effect.die)
