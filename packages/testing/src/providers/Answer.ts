@@ -13,7 +13,8 @@ export interface Call {
 }
 
 /**
- * What goes wrong. `after` counts the events that are still sent whole.
+ * What goes wrong. `after` counts the events that are still sent whole; after none, not even headers are sent by `reset`
+ * and `silence` (but for `keepAlive`).
  *
  * - `status`: the request is answered with this status and an error body in the provider's shape
  * - `error`: the stream ends with the provider's event for an overload

@@ -148,6 +148,7 @@ const give = (dialect: Dialect, response: ServerResponse, events: ReadonlyArray<
   }
   const sent = fault === undefined ? events : events.slice(0, fault.after)
   if (fault?.type === "reset" && fault.after === 0) return void response.destroy()
+  if (fault?.type === "silence" && fault.after === 0 && answer.keepAlive === undefined) return
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" })
   response.flushHeaders()
   const bytes = Buffer.from(sent.join("") + (fault?.type === "error" ? dialect.overloaded : ""), "utf8")
