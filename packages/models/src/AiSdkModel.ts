@@ -53,13 +53,8 @@ export const layer = (model: LanguageModelV4, options: Options = {}): Layer.Laye
       const clock = yield* Clock.Clock
       const provider = options.provider ?? model.provider
       const names = Alias.make(options.names ?? ProviderRules.names)
-      const setting = {
-        model,
-        options,
-        idleMs,
-        clock,
-        reader: { provider: model.provider, modelId: model.modelId, names }
-      }
+      const reader = { provider: model.provider, modelId: model.modelId, names }
+      const setting = { model, options, idleMs, clock, reader, promptOf: AiSdkPrompt.maker(reader) }
       return {
         provider,
         name: model.modelId,
@@ -74,6 +69,7 @@ interface Setting {
   readonly idleMs: number
   readonly clock: Clock.Clock
   readonly reader: AiSdkPrompt.Reader
+  readonly promptOf: ReturnType<typeof AiSdkPrompt.maker>
 }
 
 /** A request that was sent: what is needed to read its answer. */
@@ -88,7 +84,7 @@ const open = Effect.fnUntraced(function*(
   setting: Setting,
   request: ModelRequest
 ): Effect.fn.Return<Opened, ModelFailed, Scope.Scope> {
-  const { clock, idleMs, model, options, reader } = setting
+  const { clock, idleMs, model, options, promptOf, reader } = setting
   const controller = yield* Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
     (controller) => Effect.sync(() => controller.abort())
@@ -98,7 +94,7 @@ const open = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(waiting.watch)
   const { stream } = yield* waiting.forResult(setting, () =>
     model.doStream({
-      prompt: AiSdkPrompt.make(reader, request),
+      prompt: promptOf(request),
       abortSignal: controller.signal,
       ...(request.tools.length === 0 ? {} : { tools: AiSdkPrompt.offer(reader, request.tools) }),
       ...(options.providerOptions === undefined ? {} : { providerOptions: options.providerOptions }),

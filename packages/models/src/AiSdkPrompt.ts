@@ -99,17 +99,29 @@ export const offer = (
   })
 }
 
-/** The prompt of a request. */
-export const make = (reader: Reader, { instructions, messages }: ModelRequest): LanguageModelV4Prompt => {
-  const prompt: Array<LanguageModelV4Message> = []
-  if (instructions !== null && !isBlank(instructions)) prompt.push({ role: "system", content: instructions })
-  for (const message of messages) {
-    const said = say(reader, message)
-    const last = prompt.at(-1)
-    if (said?.role === "user" && last?.role === "user") last.content.push(...said.content)
-    else if (said !== null) prompt.push(said)
+/**
+ * Makes the prompts of requests. A message is translated once, since a conversation is asked again with each turn: who
+ * holds messages must not change them.
+ */
+export const maker = (reader: Reader): (request: ModelRequest) => LanguageModelV4Prompt => {
+  const known = new WeakMap<Message, LanguageModelV4Message | null>()
+  const sayOnce = (message: Message): LanguageModelV4Message | null => {
+    let said = known.get(message)
+    if (said === undefined) known.set(message, said = say(reader, message))
+    return said
   }
-  return prompt
+  return ({ instructions, messages }) => {
+    const prompt: Array<LanguageModelV4Message> = []
+    if (instructions !== null && !isBlank(instructions)) prompt.push({ role: "system", content: instructions })
+    for (const message of messages) {
+      const said = sayOnce(message)
+      const last = prompt.at(-1)
+      if (said?.role === "user" && last?.role === "user") {
+        prompt[prompt.length - 1] = { role: "user", content: [...last.content, ...said.content] }
+      } else if (said !== null) prompt.push(said)
+    }
+    return prompt
+  }
 }
 
 /** Providers refuse texts of white space alone. */
