@@ -1,12 +1,11 @@
 /** Bundles the binary: one file loads several times faster than the modules it is made of. */
-import { rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import { build } from "rolldown"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-await rm(here("dist/chunks"), { recursive: true, force: true })
-await build({
+const { output } = await build({
   // the worker stands where the chunks do: beside the module that starts it
   input: { errand: here("src/bin.ts"), "chunks/SandboxWorker": here("src/codemode/SandboxWorker.ts") },
   platform: "node",
@@ -21,3 +20,9 @@ await build({
   },
   logLevel: "warn"
 })
+
+// Chunks of earlier builds go last, so that a process which starts meanwhile finds all of its own.
+const written = new Set(output.map((file) => file.fileName))
+for (const name of await readdir(here("dist/chunks"))) {
+  if (!written.has(`chunks/${name}`)) await rm(here(`dist/chunks/${name}`))
+}

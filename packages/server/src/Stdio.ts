@@ -25,11 +25,16 @@ export const fault = (): string | undefined => {
 /** A signal that asks the process to end. */
 export type Signal = "SIGTERM" | "SIGINT"
 
+/** How much log waits for a reader of stderr; what comes beyond is lost, so that nobody's silence costs memory. */
+const UNREAD_LOG_BYTES = 262_144
+
 /** The pipes of this process; `signal` tells which signal came first. */
 export const open = Effect.gen(function*() {
-  const { stdin, stdout } = process
+  const { stderr, stdin, stdout } = process
   const write = stdout.write.bind(stdout)
-  stdout.write = process.stderr.write.bind(process.stderr)
+  const log = stderr.write.bind(stderr) as (chunk: string | Uint8Array) => boolean
+  stderr.write = (chunk: string | Uint8Array) => stderr.writableLength > UNREAD_LOG_BYTES || log(chunk)
+  stdout.write = stderr.write
 
   const terminated = yield* Deferred.make<void>()
   let first: Signal | undefined
@@ -47,7 +52,7 @@ export const open = Effect.gen(function*() {
     broken = error
     onBroken?.(error)
   })
-  process.stderr.on("error", () => {
+  stderr.on("error", () => {
     // Nobody reads our log any more; the connection goes on without it.
   })
 
