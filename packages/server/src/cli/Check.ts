@@ -3,6 +3,7 @@
  *
  * Rule: the verdict is that of `Registry.decode`; this module only looks further than the first fault.
  */
+import { ProviderRules } from "@errand/models"
 import { ClientTool, InputSchema, Json, Limits, Registry } from "@errand/protocol"
 import * as Result from "effect/Result"
 
@@ -14,10 +15,24 @@ export interface Report {
 
 const bounds = Limits.defaults.clientTools
 
-/** Checks the text of a JSON array of descriptors; each fault begins with the path that the server would name. */
-export const report = (text: string): Report => {
+/**
+ * Checks the text of a JSON array of descriptors; each fault begins with the path that the server would name. With a
+ * provider, what that is known to refuse is a fault too, and what only some of its models refuse is told (SCH-5).
+ */
+export const report = (text: string, provider?: string): Report => {
   const decoded = Registry.decode(text)
-  if (Result.isSuccess(decoded)) return { valid: true, lines: uses(decoded.success) }
+  if (Result.isSuccess(decoded)) {
+    const refusals = provider === undefined ? [] : ProviderRules.check(provider, decoded.success)
+    return {
+      valid: !refusals.some(({ certain }) => certain),
+      lines: [
+        ...uses(decoded.success),
+        ...refusals.map(({ certain, problem, tool }) =>
+          `${tool}: ${provider} ${certain ? "refuses" : "may refuse"} it: ${problem}`
+        )
+      ]
+    }
+  }
   const read = Json.read(text, { maxDepth: Limits.defaults.base.json_depth })
   const nodes = Result.isSuccess(read) && Json.isArray(read.success) ? read.success : []
   const faults = nodes.slice(0, bounds.tools).flatMap((node, i) => faultsOf(node, `client_tools[${i}]`))

@@ -124,11 +124,20 @@ const schema = Command.make("schema", {}, () => out(JsonSchema.text())).pipe(
 const check = Command.make("check", {
   file: Argument.String("FILE").pipe(
     Argument.withDescription("A module of client tools, or a JSON array of descriptors (.json).")
+  ),
+  model: Flag.String("model").pipe(
+    Flag.withMetavar("PROVIDER:NAME"),
+    Flag.withDescription("Tell also what this model's provider would refuse."),
+    Flag.optional
   )
-}, ({ file }) =>
-  ToolsFile.descriptors(file).pipe(
+}, ({ file, model }) => {
+  const provider = Option.map(model, (text) => /^([^:]+):./.exec(text)?.[1])
+  if (Option.isSome(provider) && provider.value === undefined) {
+    return Effect.fail(misused("check", "--model: give PROVIDER:NAME"))
+  }
+  return ToolsFile.descriptors(file).pipe(
     Effect.flatMap((text) => {
-      const { lines, valid } = Check.report(text)
+      const { lines, valid } = Check.report(text, Option.getOrUndefined(provider))
       return Effect.andThen(
         out(lines.map((line) => `${line}\n`).join("")),
         ended(valid ? ExitCode.DONE : ExitCode.FAULTY)
@@ -139,13 +148,14 @@ const check = Command.make("check", {
       ToolsInvalid: ({ faults }) =>
         Effect.andThen(out(faults.map((fault) => `${fault}\n`).join("")), ended(ExitCode.FAULTY))
     })
-  )).pipe(
-    Command.withDescription(
-      "Check a tools file: print each fault with its path, or how much of the limits each tool uses. Exit codes: 0 " +
-        "valid, 64 wrong usage or no such file, 65 faulty."
-    ),
-    Command.withShortDescription("Check a tools file against the limits of the protocol.")
   )
+}).pipe(
+  Command.withDescription(
+    "Check a tools file: print each fault with its path, or how much of the limits each tool uses. Exit codes: 0 " +
+      "valid, 64 wrong usage or no such file, 65 faulty."
+  ),
+  Command.withShortDescription("Check a tools file against the limits of the protocol.")
+)
 
 /** The whole command line. */
 export const errand = Command.make("errand").pipe(

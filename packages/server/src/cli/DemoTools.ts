@@ -3,7 +3,7 @@
  *
  * Rule: they are what any program would write: a schema, a handler, an answer.
  */
-import { Tool, ToolAnswer, type ToolHandler } from "@errand/client"
+import { Tool, ToolAnswer, type ToolCall, type ToolHandler } from "@errand/client"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -46,8 +46,8 @@ export const tools: ReadonlyArray<ToolHandler> = [lookupRecord, renderReport, de
 
 /** The same tools, which tell what their handlers do. */
 export const told = (
-  answered: (...args: readonly [call: Parameters<ToolHandler["answer"]>[0], answer: ToolAnswer.ToolAnswer]) => void,
-  stopped: (call: Parameters<ToolHandler["answer"]>[0]) => void
+  answered: (call: ToolCall, answer: ToolAnswer.ToolAnswer) => void,
+  stopped: (call: ToolCall) => void
 ): ReadonlyArray<ToolHandler> =>
   tools.map(({ answer, declaration }) => ({
     declaration,
