@@ -115,10 +115,8 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         const safe = protect(tool, outcome, maxBytes)
         if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
         call.answer = safe
-        const replaced = yield* askAfter(hooks, hooked, {
-          ...safe,
-          status: safe._tag === "Success" ? "success" : "error"
-        })
+        const { _tag, ...told } = safe
+        const replaced = yield* askAfter(hooks, hooked, { ...told, status: _tag === "Success" ? "success" : "error" })
         if (replaced === undefined) return safe
         if (replaced instanceof HookRejected) return rejected(tool, `a hook rejected it (${replaced.reason})`)
         return protect(tool, { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" }, maxBytes)
