@@ -122,16 +122,29 @@ export const encodeEvent = (instanceId: InstanceId, seq: number, event: Events.S
     event.event === "client.tool.call" ? encodeCall(event.data) : JSON.stringify(event.data)
   }}`
 
+/** Every call is answered once, so this is on the path of every call. */
+const encodeAnswer = (params: Requests.Params<"client.tool.result">): string =>
+  `{"instance_id":${Json.quote(params.instance_id)},"session_id":${Json.quote(params.session_id)},"run_id":${
+    Json.quote(params.run_id)
+  },"call_id":${Json.quote(params.call_id)},"task_id":${nullOr(params.task_id)},"subagent_id":${
+    nullOr(params.subagent_id)
+  },"status":"${params.status}","text":${Json.quote(params.text)}${
+    params.structured === undefined ? "" : `,"structured":${params.structured}`
+  }}`
+
 /** A request; opaque members are spliced in. */
 export const encodeRequest = <M extends Requests.MethodName>(
   id: string,
   method: M,
   params: Requests.Params<M>
 ): string => {
+  return `{"id":${Json.quote(id)},"method":"${method}","params":${encodeParams(method, params)}}`
+}
+
+const encodeParams = <M extends Requests.MethodName>(method: M, params: Requests.Params<M>): string => {
+  if (method === "client.tool.result") return encodeAnswer(params as Requests.Params<"client.tool.result">)
   const raw = Requests.opaqueMember[method]
-  return `{"id":${Json.quote(id)},"method":"${method}","params":${
-    raw === undefined ? JSON.stringify(params) : splice(params, raw)
-  }}`
+  return raw === undefined ? JSON.stringify(params) : splice(params, raw)
 }
 
 const splice = (object: object, raw: string): string => {
