@@ -3,12 +3,14 @@
  *
  * Rule: it is the product's own `serve`; what a test sees here is what a client of the binary sees.
  */
+import { Transport, type TransportSource } from "@errand/client"
 import { Script, ScriptedModel } from "@errand/models"
 import type { Events } from "@errand/protocol"
-import { type LocalTools, type PermissionRule } from "@errand/runtime"
+import type { LocalTools, ModelTurn, PermissionRule } from "@errand/runtime"
 import { serve, SessionStore, Startup } from "@errand/server"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Duplex from "./Duplex.ts"
 import { Peer } from "./Peer.ts"
@@ -17,6 +19,8 @@ import { Peer } from "./Peer.ts"
 export interface TestServerOptions {
   /** The steps of the root, or a whole script body. */
   readonly script?: ReadonlyArray<object> | { readonly root: ReadonlyArray<object>; readonly tasks?: object }
+  /** A model instead of a script. */
+  readonly model?: Layer.Layer<ModelTurn>
   readonly permissions?: ReadonlyArray<PermissionRule>
   readonly runTimeoutMs?: number
   readonly turnLimit?: number
@@ -44,7 +48,7 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
       runTimeoutMs: options.runTimeoutMs ?? null,
       turnLimit: options.turnLimit ?? null
     },
-    model: ScriptedModel.layer(decoded.success),
+    model: options.model ?? ScriptedModel.layer(decoded.success),
     store: SessionStore.layerMemory,
     locals: options.locals ?? []
   })
@@ -54,6 +58,23 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
   const server: TestServer = { peer, duplex, closed: Fiber.join(fiber) }
   return server
 })
+
+/** The same server as what `@errand/client` is made of; it ends when the client closes. */
+export const transport = (options: TestServerOptions = {}): TransportSource =>
+  Effect.gen(function*() {
+    const { closed, duplex } = yield* start(options)
+    let ended: (() => void) | undefined
+    const opened = yield* Transport.memory({
+      written: (text, server) => {
+        if (ended === undefined) duplex.onOutput(server.send)
+        ended = () => server.exit()
+        duplex.write(text)
+      },
+      closed: () => duplex.end()
+    })
+    yield* Effect.forkScoped(Effect.tap(closed, () => Effect.sync(() => ended?.())))
+    return opened
+  })
 
 /** Initializes with some client tools and creates a session; gives its id. */
 export const session = Effect.fnUntraced(function*(peer: Peer, tools?: ReadonlyArray<object>) {
