@@ -138,7 +138,6 @@ const make = (
         return tool.directOnly !== true
     }
   }
-  const has = (view: View, tool: CatalogTool) => exists(view.surface, tool) && view.permits(tool)
   const decisionOf = ({ surface }: View, tool: CatalogTool) =>
     decide(rules, tool.name, surface === "catalog" ? "direct" : surface, tool.otherwise)
   return {
@@ -149,14 +148,17 @@ const make = (
       const { offered, tools } = current()
       let list = offered.get(view)
       if (list === undefined) {
-        list = tools.filter((tool) => has(view, tool) && decisionOf(view, tool) !== "deny")
+        list = tools.filter((tool) =>
+          exists(view.surface, tool) && view.permits(tool) && decisionOf(view, tool) !== "deny"
+        )
         offered.set(view, list)
       }
       return list
     },
     resolve: (view, name) => {
       const tool = current().byName.get(name)
-      if (tool === undefined || !has(view, tool)) return tool?.kind === "task" ? undelegable : unavailable(name)
+      if (tool === undefined || !exists(view.surface, tool)) return unavailable(name)
+      if (!view.permits(tool)) return tool.kind === "task" ? undelegable : unavailable(name)
       const decision = decisionOf(view, tool)
       return decision === "deny" ? denied(tool) : { _tag: "Tool", tool, decision }
     }
