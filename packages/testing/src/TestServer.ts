@@ -6,7 +6,7 @@
 import { Transport, type TransportSource } from "@errand/client"
 import { Script, ScriptedModel } from "@errand/models"
 import type { Events } from "@errand/protocol"
-import type { LocalTools, ModelTurn, PermissionRule } from "@errand/runtime"
+import type { LocalTools, ModelTurn, PermissionRule, ToolHooksService } from "@errand/runtime"
 import { serve, SessionStore, Startup } from "@errand/server"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -24,7 +24,11 @@ export interface TestServerOptions {
   readonly permissions?: ReadonlyArray<PermissionRule>
   readonly runTimeoutMs?: number
   readonly turnLimit?: number
+  readonly catalog?: "full" | "compact"
   readonly locals?: ReadonlyArray<LocalTools.LocalTool>
+  readonly hooks?: ToolHooksService
+  /** Where sessions are kept: given to several servers in turn, they share them. */
+  readonly store?: Layer.Layer<SessionStore>
 }
 
 /** A running server with its client. */
@@ -46,11 +50,13 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
       instructions: null,
       permissions: options.permissions ?? [],
       runTimeoutMs: options.runTimeoutMs ?? null,
-      turnLimit: options.turnLimit ?? null
+      turnLimit: options.turnLimit ?? null,
+      catalog: options.catalog ?? "full"
     },
     model: options.model ?? ScriptedModel.layer(decoded.success),
-    store: SessionStore.layerMemory,
-    locals: options.locals ?? []
+    store: options.store ?? SessionStore.layerMemory,
+    locals: options.locals ?? [],
+    hooks: options.hooks ?? null
   })
   const duplex = yield* Duplex.make
   const peer = new Peer(duplex)
@@ -77,9 +83,13 @@ export const transport = (options: TestServerOptions = {}): TransportSource =>
   })
 
 /** Initializes with some client tools and creates a session; gives its id. */
-export const session = Effect.fnUntraced(function*(peer: Peer, tools?: ReadonlyArray<object>) {
+export const session = Effect.fnUntraced(function*(
+  peer: Peer,
+  tools?: ReadonlyArray<object>,
+  capabilities: ReadonlyArray<string> = []
+) {
   yield* peer.ok("initialize", {
-    required_capabilities: tools === undefined ? [] : ["client.tools"],
+    required_capabilities: [...capabilities, ...(tools === undefined ? [] : ["client.tools"])],
     ...(tools === undefined ? {} : { client_tools: tools })
   })
   return (yield* peer.ok("session.create"))["session_id"] as string
