@@ -24,11 +24,15 @@ interface Access {
 
 type Library = Parameters<typeof AiSdkModel.layer>[0]
 
+type Options = NonNullable<AiSdkModel.Options["providerOptions"]>
+
 interface Provider {
   readonly variable: string
   readonly needsKey: boolean
   readonly needsUrl: boolean
-  readonly options: NonNullable<AiSdkModel.Options["providerOptions"]>
+  readonly options: Options
+  /** Only for the provider itself: gateways may not know it. */
+  readonly ownOptions?: Options
   readonly load: (access: Access) => Promise<Library>
 }
 
@@ -53,6 +57,8 @@ const providers: { readonly [F in ProviderRules.Family]: Provider } = {
     needsKey: true,
     needsUrl: false,
     options: {},
+    // each request repeats the conversation: without a cache each turn pays for all those before it
+    ownOptions: { anthropic: { cacheControl: { type: "ephemeral" } } },
     load: ({ fetch, key, name, url }) =>
       import("@ai-sdk/anthropic").then(({ createAnthropic }) =>
         createAnthropic({ ...given("apiKey", key), ...given("baseURL", url), fetch })(name)
@@ -90,7 +96,7 @@ export const layerOf = Effect.fnUntraced(function*(
   const model = yield* Effect.promise(() => provider.load(access))
   const layer = AiSdkModel.layer(model, {
     provider: family,
-    providerOptions: provider.options,
+    providerOptions: { ...provider.options, ...url === undefined ? provider.ownOptions : {} },
     secrets: key === undefined ? [] : [key],
     bytes
   })

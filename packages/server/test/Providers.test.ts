@@ -232,6 +232,15 @@ const binary = (args: ReadonlyArray<string>, env: object, lines: ReadonlyArray<o
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
+/** One turn with the built binary. */
+const speak = Effect.fnUntraced(function*(model: string, args: ReadonlyArray<string>, env: object) {
+  return yield* binary(["--home", yield* home, "--model", model, ...args], env, [
+    { id: "1", method: "initialize", params: { required_capabilities: [] } },
+    { id: "2", method: "session.create" },
+    { id: "3", method: "turn.start", params: { session_id: "SESSION", prompt: "go" } }
+  ], "run.finished")
+})
+
 describe("MDL-2 the built binary", () => {
   for (const name of each) {
     it.live(`MDL-2 speaks to ${name}`, () =>
@@ -239,19 +248,23 @@ describe("MDL-2 the built binary", () => {
         const emulator = yield* ProviderEmulator
         yield* emulator.script({ text: ["Hello ", "from afar."] })
         const { model, variable } = families[name]
-        const { err, out } = yield* binary(
-          ["--home", yield* home, "--model", model, "--base-url", `${emulator.address}/v1`],
-          { [variable]: emulator.key },
-          [
-            { id: "1", method: "initialize", params: { required_capabilities: [] } },
-            { id: "2", method: "session.create" },
-            { id: "3", method: "turn.start", params: { session_id: "SESSION", prompt: "go" } }
-          ],
-          "run.finished"
-        )
+        const { err, out } = yield* speak(model, ["--base-url", `${emulator.address}/v1`], { [variable]: emulator.key })
         assert.strictEqual(err, "")
         assert.include(out, "Hello from afar.")
         assert.notInclude(out, emulator.key)
+        assert.notInclude(emulator.requests[0]!.text, "cache_control")
       }).pipe(Effect.scoped, Effect.provide(ProviderEmulator.layer(families[name].dialect))))
   }
+
+  it.live("MDL-2 asks Anthropic itself, but no gateway, to cache the conversation", () =>
+    Effect.gen(function*() {
+      const emulator = yield* ProviderEmulator
+      yield* emulator.script({ text: "Hello." })
+      const { out } = yield* speak(families.anthropic.model, [], {
+        ANTHROPIC_API_KEY: emulator.key,
+        ANTHROPIC_BASE_URL: `${emulator.address}/v1`
+      })
+      assert.include(out, "Hello.")
+      assert.deepStrictEqual({ ...emulator.requests[0]!.body.cache_control as object }, { type: "ephemeral" })
+    }).pipe(Effect.scoped, Effect.provide(ProviderEmulator.layer(anthropicMessages))))
 })
