@@ -33,7 +33,7 @@ export class Attachment extends Context.Service<Attachment, {
   readonly create: Effect.Effect<OpenSession, AttachError>
   /** Opening the attached session again changes nothing (SES-2). */
   readonly open: (sessionId: Ids.SessionId) => Effect.Effect<OpenSession, AttachError>
-  readonly start: (sessionId: Ids.SessionId, prompt: string) => Effect.Effect<AdmittedRun, AttachError>
+  readonly start: (sessionId: Ids.SessionId, prompt: string) => Effect.Effect<AdmittedRun, WireError>
   /** Gives what cancels the run, to be done after the answer; `stale_run` when it is not the active one (TRN-2). */
   readonly cancel: (sessionId: string, runId: string) => Result.Result<() => void, WireError>
   /** Ends the active run with the reason `shutdown` and releases the session (CLS-2). */
@@ -50,8 +50,6 @@ export class Attachment extends Context.Service<Attachment, {
       const scope = yield* Effect.scope
       let session: OpenSession | undefined
       let active: ActiveRun | undefined
-      /** Set when an append failed: what the session holds in memory is not what storage holds. */
-      let damaged = false
 
       const idle = Effect.suspend(() =>
         active === undefined
@@ -61,7 +59,6 @@ export class Attachment extends Context.Service<Attachment, {
       const release = Effect.suspend(() => {
         const former = session
         session = undefined
-        damaged = false
         return former === undefined ? Effect.void : former.close
       })
       const attach = (next: OpenSession) => Effect.as(Effect.andThen(release, Effect.sync(() => session = next)), next)
@@ -70,20 +67,18 @@ export class Attachment extends Context.Service<Attachment, {
         Effect.andThen(
           idle,
           Effect.suspend(() =>
-            session?.sessionId === sessionId && !damaged
+            session?.sessionId === sessionId
               ? Effect.succeed(session)
-              : session?.sessionId === sessionId
-              ? Effect.andThen(release, Effect.flatMap(store.open(sessionId), attach))
               : Effect.flatMap(store.open(sessionId), attach)
           )
         )
 
       const start = Effect.fnUntraced(function*(sessionId: Ids.SessionId, prompt: string) {
-        if (session?.sessionId !== sessionId) {
+        const current = session
+        if (current?.sessionId !== sessionId) {
           return yield* Effect.fail(new WireError("session_not_attached", "session_id: is not the attached session"))
         }
         yield* idle
-        const current = damaged ? yield* open(sessionId) : session
         const run: ActiveRun = {
           scope: { sessionId, runId: newId() as Ids.RunId, ending: "cancelled" },
           fiber: undefined
@@ -91,7 +86,6 @@ export class Attachment extends Context.Service<Attachment, {
         active = run
         const body = runner.run({ run: run.scope, history: current.history, prompt }).pipe(
           Effect.provideService(TaskHistories, { open: current.taskHistory }),
-          Effect.tap((end) => Effect.sync(() => damaged ||= end.error?.code === "storage_failed")),
           Effect.ensuring(Effect.sync(() => active = undefined))
         )
         const begin = Effect.map(Effect.forkIn(body, scope, { startImmediately: true }), (fiber) => {
