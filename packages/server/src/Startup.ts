@@ -10,8 +10,10 @@ import {
   Broker,
   Catalog,
   CatalogMode,
+  type CatalogTool,
   clientTool,
   CompactCatalog,
+  isClientName,
   LocalTools,
   type ModelTurn,
   type Outbox,
@@ -32,6 +34,7 @@ import { Builtins } from "./builtins/Builtins.ts"
 import { ProcessGroups } from "./builtins/ProcessGroup.ts"
 import * as RunCode from "./codemode/RunCode.ts"
 import * as HookCommands from "./hooks/HookCommands.ts"
+import type { McpServers } from "./mcp/McpServers.ts"
 import * as Model from "./Model.ts"
 import type { Options } from "./Options.ts"
 import { SessionStore } from "./SessionStore.ts"
@@ -49,6 +52,8 @@ export interface Parts {
   readonly store: Layer.Layer<SessionStore>
   /** Tools that the server executes itself, in the order in which they are offered. */
   readonly locals: ReadonlyArray<LocalTools.LocalTool>
+  /** Tools of MCP servers, which come and go (BLT-5). */
+  readonly mcp?: McpServers | null
   /** What is asked around every call; nothing where absent (HKS-2). */
   readonly hooks?: ToolHooksService | null
 }
@@ -85,7 +90,14 @@ export class Startup extends Context.Service<Startup, {
       ]
       const groups = Context.get(yield* Layer.build(ProcessGroups.layer), ProcessGroups)
       const hooks = HookCommands.make(settings.hooks, groups, settings.workspace)
-      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals, hooks }
+      const mcp = Object.keys(settings.mcpServers).length === 0
+        ? null
+        : yield* (yield* Effect.promise(() => import("./mcp/McpServers.ts"))).start(
+          settings.mcpServers,
+          groups,
+          settings.workspace
+        )
+      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals, mcp, hooks }
     }))
 }
 
@@ -102,7 +114,7 @@ const localBuiltin = (tool: Builtins["Service"]["tools"][number]): LocalTools.Lo
 })
 
 const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live, never, Outbox> => {
-  const { locals, settings } = parts
+  const { locals, mcp = null, settings } = parts
   const references = Layer.mergeAll(
     Layer.succeed(Permissions, settings.permissions),
     Layer.succeed(CatalogMode, settings.catalog ?? "full"),
@@ -112,9 +124,14 @@ const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live,
   )
   const executor = Layer.effect(
     ToolExecutor,
-    Effect.map(Broker, (broker) => ToolExecutor.of({ execute: LocalTools.router(locals, broker.call) }))
+    Effect.map(Broker, (broker) => {
+      const lent: LocalTools.Execute = mcp === null
+        ? broker.call
+        : (call) => isClientName(call.name) ? broker.call(call) : mcp.execute(call)
+      return ToolExecutor.of({ execute: LocalTools.router(locals, lent) })
+    })
   )
-  const catalog = Catalog.layerOf([...locals, ...registry.tools.map(clientTool)])
+  const catalog = Catalog.layerOf(toolsOf(locals, mcp, registry))
   return Attachment.layerNoDeps.pipe(
     Layer.provideMerge(AgentRunner.layer),
     Layer.provide(executor),
@@ -122,6 +139,25 @@ const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live,
     Layer.provideMerge(Layer.mergeAll(catalog, parts.model, parts.store, Layer.succeed(Registry, registry))),
     Layer.provide(references)
   )
+}
+
+/** The tools of a start in the order in which they are offered: the server's own, those of MCP servers, the client's. */
+const toolsOf = (
+  locals: Parts["locals"],
+  mcp: McpServers | null,
+  registry: Registry["Service"]
+): () => ReadonlyArray<CatalogTool> => {
+  const clients = registry.tools.map(clientTool)
+  let lent: ReadonlyArray<CatalogTool> = []
+  let all: ReadonlyArray<CatalogTool> = [...locals, ...clients]
+  return () => {
+    const now = mcp?.tools() ?? lent
+    if (now !== lent) {
+      lent = now
+      all = [...locals, ...lent, ...clients]
+    }
+    return all
+  }
 }
 
 /** The limits of a connection under its options (REQ-4). */

@@ -30,6 +30,12 @@ export interface Running {
   readonly drained: Effect.Effect<void>
 }
 
+/** A running program whose standard input stays open. */
+export interface Peer extends Running {
+  /** Writes to its standard input; false when that is closed. */
+  readonly write: (text: string) => boolean
+}
+
 /** Milliseconds between SIGTERM and SIGKILL. */
 const GRACE_MS = 300
 
@@ -57,6 +63,14 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
     readonly directory: string
     readonly output: (chunk: Buffer) => void
   }) => Effect.Effect<Running, string, Scope.Scope>
+  /** Starts a program that is talked to, with `env` beside what children inherit; `log` gets what it writes to stderr. */
+  readonly startPeer: (options: {
+    readonly program: readonly [string, ...Array<string>]
+    readonly env: Readonly<Record<string, string>>
+    readonly directory: string
+    readonly output: (chunk: Buffer) => void
+    readonly log: (chunk: Buffer) => void
+  }) => Effect.Effect<Peer, string, Scope.Scope>
 }>()("@errand/server/builtins/ProcessGroups") {
   static readonly layer = Layer.effect(
     ProcessGroups,
@@ -107,13 +121,34 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
             child.stdin.on("error", () => {})
             child.stdin.end(input)
             return child
+          }),
+        startPeer: ({ directory, env, log, output, program: [file, ...args] }) => {
+          let stdin: Writable | undefined
+          const start = running(directory, output, (options) => {
+            const child = spawn(file, args, { ...options, env: { ...options.env, ...env }, stdio: "pipe" })
+            child.stdin.on("error", () => {})
+            child.stderr.on("data", log)
+            child.stderr.on("error", () => {})
+            stdin = child.stdin
+            return child
           })
+          return Effect.map(start, ({ drained, end, ended }): Peer => ({
+            drained,
+            end,
+            ended,
+            write: (text) => {
+              if (stdin?.writable !== true) return false
+              stdin.write(text)
+              return true
+            }
+          }))
+        }
       })
     })
   )
 }
 
-type Child = ChildProcessByStdio<Writable | null, Readable, null>
+type Child = ChildProcessByStdio<Writable | null, Readable, Readable | null>
 
 /** The groups that may still have processes. */
 class Groups {
@@ -234,8 +269,7 @@ class Group implements Running {
   })
 
   destroy(): void {
-    this.child.stdin?.destroy()
-    this.child.stdout.destroy()
+    for (const stream of this.child.stdio) stream?.destroy()
     this.child.unref()
   }
 }

@@ -3,31 +3,15 @@
  *
  * Rule: the result keeps the bound of every result, and says in its text what was left out.
  */
-import { Json, type JsonText } from "@errand/protocol"
-import { Redaction, type ToolOutcome } from "@errand/runtime"
+import { Json } from "@errand/protocol"
+import type { ToolOutcome } from "@errand/runtime"
 import * as Result from "effect/Result"
 import * as Excerpt from "../builtins/Excerpt.ts"
+import * as FittedResult from "../builtins/FittedResult.ts"
 import type { Ended } from "./SandboxMessage.ts"
 
 /** How deep a returned value may nest. */
 const MOST_DEPTH = 128
-
-/** Bytes kept for a line that says what was left out. */
-const NOTICE_BYTES = 64
-
-const cut = (text: string, budget: number): string => {
-  const bytes = Excerpt.size(text)
-  if (bytes <= budget) return text
-  const kept = Excerpt.head(text, Math.max(0, budget - NOTICE_BYTES))
-  return `${kept}\n${Excerpt.MARK} ${Excerpt.counted(bytes - Excerpt.size(kept), "byte")} left out\n`
-}
-
-/** The log and what comes after it, each cut only when both do not fit; what comes after has half of the room at least. */
-const joined = (log: string, last: string, max: number): string =>
-  Excerpt.fit(max, (budget) => {
-    const shown = cut(last, Math.max(budget / 2, budget - Excerpt.size(log)))
-    return cut(log, budget - Excerpt.size(shown)) + shown
-  })
 
 const logOf = ({ log, logLeft }: Ended): string =>
   logLeft === 0 ? log : `${log}\n${Excerpt.MARK} ${Excerpt.counted(logLeft, "more character")} logged and left out\n`
@@ -38,24 +22,16 @@ export const of = (ended: Ended, max: number): ToolOutcome => {
   const log = logOf(ended)
   switch (outcome._tag) {
     case "Failed":
-      return { _tag: "Failure", text: joined(log, outcome.message, max) }
+      return { _tag: "Failure", text: FittedResult.texts(log, outcome.message, max) }
     case "Nothing":
-      return { _tag: "Success", text: log === "" ? "(the code returned nothing)" : joined(log, "", max) }
+      return { _tag: "Success", text: log === "" ? "(the code returned nothing)" : FittedResult.texts(log, "", max) }
     case "Text":
-      return { _tag: "Success", text: joined(log, outcome.text, max) }
-    case "Json":
-      return valued(log, outcome.json, max)
+      return { _tag: "Success", text: FittedResult.texts(log, outcome.text, max) }
+    case "Json": {
+      const value = Json.compact(outcome.json, { maxDepth: MOST_DEPTH })
+      if (Result.isSuccess(value)) return { _tag: "Success", ...FittedResult.of(log, value.success.text, max) }
+      const problem = `The returned value cannot be told: ${value.failure.message}.`
+      return { _tag: "Failure", text: FittedResult.texts(log, problem, max) }
+    }
   }
-}
-
-const valued = (log: string, json: string, max: number): ToolOutcome => {
-  const checked = Json.compact(json, { maxDepth: MOST_DEPTH })
-  if (Result.isFailure(checked)) {
-    return { _tag: "Failure", text: joined(log, `The returned value cannot be told: ${checked.failure.message}.`, max) }
-  }
-  const structured: JsonText = checked.success.text
-  const whole = Redaction.protectResult({ text: log, structured }, max)
-  return Result.isSuccess(whole) || whole.failure.rule !== "result_bytes"
-    ? { _tag: "Success", text: log, structured }
-    : { _tag: "Success", text: joined(log, `The returned value is too large to be told whole: ${structured}`, max) }
 }

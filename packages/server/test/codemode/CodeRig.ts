@@ -1,27 +1,8 @@
 /** Runs code as `run_code` does, with tools that a test makes up. */
-import type { Ids, JsonText } from "@errand/protocol"
-import { type Agent, type CatalogTool, noUsage, rootView, type ToolInvocation, type ToolOutcome } from "@errand/runtime"
+import type { Agent, CatalogTool, ToolOutcome } from "@errand/runtime"
 import * as Effect from "effect/Effect"
 import * as RunCode from "../../src/codemode/RunCode.ts"
-
-const agent: Agent = {
-  run: { sessionId: "session" as Ids.SessionId, runId: "run" as Ids.RunId, ending: "cancelled" },
-  taskId: null,
-  subagentId: null,
-  parentId: null,
-  depth: 0,
-  view: rootView,
-  history: {
-    sessionId: "session",
-    messages: [],
-    callIds: new Set(),
-    revision: () => "0",
-    append: () => Effect.void
-  },
-  instructions: null,
-  label: null,
-  usage: noUsage()
-}
+import { invocation } from "../ToolRig.ts"
 
 export interface Options {
   readonly bounds?: Parameters<typeof RunCode.make>[0]
@@ -32,14 +13,8 @@ export interface Options {
 
 /** What the call of `run_code` with this code comes to. */
 export const run = (code: string, { bounds = {}, nested, tools = [] }: Options = {}): Effect.Effect<ToolOutcome> =>
-  Effect.flatMap(RunCode.make(bounds), (tool) => {
-    const call: ToolInvocation = {
-      agent,
-      activityId: "outer" as Ids.ActivityId,
-      name: "run_code",
-      arguments: JSON.stringify({ code }) as JsonText,
-      depth: 1,
-      timeoutMs: 0,
+  Effect.flatMap(RunCode.make(bounds), (tool) =>
+    tool.execute(invocation("run_code", JSON.stringify({ code }), {
       catalog: {
         tools,
         offered: () => tools,
@@ -47,9 +22,7 @@ export const run = (code: string, { bounds = {}, nested, tools = [] }: Options =
       },
       nested: (agent, name, args) =>
         nested?.(name, args, agent) ?? Effect.succeed({ _tag: "Success", text: `${name} ${args}` })
-    }
-    return tool.execute(call)
-  })
+    })))
 
 /** The value that code returns, as the JSON text that the model reads. */
 export const value = (code: string, options?: Options): Effect.Effect<string | undefined> =>

@@ -62,7 +62,7 @@ describe("program 3: what code returns", () => {
       const over = yield* run("console.log('first'); return {s: 'x'.repeat(32_768 - 7)}")
       assert.strictEqual(over._tag, "Success")
       const text = over._tag === "Success" ? over.text : ""
-      assert.match(text, /^first\nThe returned value is too large to be told whole: \{"s":"xxx/)
+      assert.match(text, /^first\nThe structured value is too large to be told whole: \{"s":"xxx/)
       assert.match(text, /… \d+ bytes left out\n$|… [\d,]+ bytes left out\n$/)
       assert.isAtMost(text.length, 32_768)
       const logs = yield* run("for (let i = 0; i < 9000; i++) console.log('line ' + i); return 'the end'")
