@@ -30,7 +30,7 @@ export interface ToolHandler<out R = never> {
   readonly answer: (call: ToolCall) => Effect.Effect<ToolAnswer, never, R>
 }
 
+type RequirementsOf<Tool> = Tool extends ToolHandler<infer R> ? R : never
+
 /** What the handlers of a list need, all together. */
-export type Requirements<Tools extends ReadonlyArray<ToolHandler<unknown>>> = Tools[number] extends ToolHandler<infer R>
-  ? R
-  : never
+export type Requirements<Tools extends ReadonlyArray<ToolHandler<unknown>>> = RequirementsOf<Tools[number]>

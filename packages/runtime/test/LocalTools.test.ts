@@ -280,6 +280,7 @@ export const composition = () => {
   const agent = AgentRunner.layerOf([lookup, needsRecords, needsClerk])
 
   Effect.runPromise(ask.pipe(Effect.provide(agent), Effect.provide([model, records, clerk])))
+  Effect.runPromise(ask.pipe(Effect.provide(AgentRunner.layerOf([])), Effect.provide(model)))
   // @ts-expect-error without a model there is no agent
   Effect.runPromise(ask.pipe(Effect.provide(agent), Effect.provide([records, clerk])))
   // @ts-expect-error what one handler needs is missing
