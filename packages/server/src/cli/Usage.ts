@@ -14,9 +14,9 @@ export const line = (path: ReadonlyArray<string>, problem: string): string => {
 
 /** The line for what the command line library found. */
 export const ofError = (path: ReadonlyArray<string>, error: CliError.NonShowHelpErrors): string =>
-  line(path, problemOf(error))
+  line(path, problemOf(path, error))
 
-const problemOf = (error: CliError.NonShowHelpErrors): string => {
+const problemOf = (path: ReadonlyArray<string>, error: CliError.NonShowHelpErrors): string => {
   switch (error._tag) {
     case "UnrecognizedOption":
       return `there is no option ${error.option}${meant(error.suggestions)}`
@@ -27,11 +27,16 @@ const problemOf = (error: CliError.NonShowHelpErrors): string => {
     case "MissingArgument":
       return `give a ${error.argument}`
     case "UnexpectedArgument":
-      return `${error.arguments.join(" ")} is one argument too many; put a text with spaces into quotes`
-    case "InvalidValue":
-      return error.value === "" && error.kind === "flag"
-        ? `give --${error.option} a value`
-        : `${error.option} cannot be ${JSON.stringify(error.value)}; ${error.expected.replace(/^Expected:? /, "give ")}`
+      return `${error.arguments.join(" ")} is too much${
+        path.at(-1) === "run" ? "; put a text with spaces into quotes" : ""
+      }`
+    case "InvalidValue": {
+      const name = error.kind === "flag" ? `--${error.option}` : error.option
+      if (error.value === "") return `give ${name} a value`
+      if (/^\d+ occurrences$/.test(error.value)) return `give ${name} once`
+      const choices = error.expected.replace(/^Expected:? /, "").replaceAll("\"", "").replaceAll(" | ", ", ")
+      return `${name} cannot be ${JSON.stringify(error.value)}; give ${choices}`
+    }
     default:
       return error.message.split("\n", 1)[0]!.replace(/\.$/, "")
   }
