@@ -196,8 +196,13 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
               outcomeOf(call, exit),
               () => Effect.ignore(end("cancelled"), { log: "Error" })
             )
-            const stored = yield* Effect.exit(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome))
-            return Exit.isSuccess(stored) ? outcome : unrecorded
+            return yield* Effect.match(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome), {
+              onSuccess: () => outcome,
+              onFailure: (error) => {
+                agent.run.failure ??= error
+                return unrecorded
+              }
+            })
           })
         )
 
@@ -243,7 +248,7 @@ const unexpected: ToolOutcome = {
   message: "The tool failed unexpectedly. It may have executed: do not repeat it blindly."
 }
 
-/** Storage that refuses this record refuses the outer call's too, and that fails the run (SES-9). */
+/** What a tool reads of a call whose end storage refused; the run fails with that all the same (SES-9). */
 const unrecorded: ToolOutcome = {
   _tag: "Uncertain",
   code: "storage_failed",
