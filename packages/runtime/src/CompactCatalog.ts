@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "./Agent.ts"
 import type { LocalTool } from "./LocalTools.ts"
 import type { OfferedTool } from "./ModelTurn.ts"
+import * as Redaction from "./Redaction.ts"
 import * as ToolArguments from "./ToolArguments.ts"
 import type { ToolInvocation, ToolOutcome } from "./ToolExecutor.ts"
 
@@ -31,12 +32,16 @@ const inCatalog = (call: ToolInvocation): Agent => ({
   view: { surface: "catalog", permits: call.agent.view.permits }
 })
 
+/** Words of a query that count; a longer one costs no more. */
+const MOST_WORDS = 32
+
 /**
  * The tools that a query finds, best first: words of the query that stand in the name count more than those in the
  * description. A query without words finds all, in catalog order.
  */
 export const search = (tools: ReadonlyArray<OfferedTool>, query: string): ReadonlyArray<OfferedTool> => {
   const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "")
+    .slice(0, MOST_WORDS)
   if (words.length === 0) return tools
   const scored = tools.map((tool) => {
     const name = tool.name.toLowerCase()
@@ -56,7 +61,9 @@ const listing = (found: ReadonlyArray<OfferedTool>, maxBytes: number): string =>
   const lines: Array<string> = []
   let bytes = NOTICE_BYTES
   for (const { description, inputSchema, name } of found) {
-    const line = `{"name":${Json.quote(name)},"description":${Json.quote(description)},"input_schema":${inputSchema}}`
+    const line = Redaction.protectText(
+      `{"name":${Json.quote(name)},"description":${Json.quote(description)},"input_schema":${inputSchema}}`
+    )
     bytes += Json.byteLength(line) + 1
     if (bytes > maxBytes) break
     lines.push(line)

@@ -4,12 +4,11 @@
  * Rule: arguments are decoded against a closed schema before anything happens, and whatever goes wrong is an outcome
  * that the model reads, never a failure of the fiber.
  */
-import { Json, type JsonText } from "@errand/protocol"
-import type { ToolOutcome } from "@errand/runtime"
+import type { JsonText } from "@errand/protocol"
+import { ToolArguments, type ToolOutcome } from "@errand/runtime"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import * as Excerpt from "./Excerpt.ts"
 
 /** One built-in tool as the catalog, the approvals and the executor see it. */
@@ -54,8 +53,6 @@ export const NonEmpty = Schema.String.check(
 /** An integer from 1, exact as a double. */
 export const Positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
-
 /** What the tool told when it went well. */
 export const success = (text: string): ToolOutcome => ({ _tag: "Success", text })
 
@@ -65,25 +62,9 @@ export const failure = (text: string): ToolOutcome => ({ _tag: "Failure", text }
 /** A call that was turned away before it did anything. */
 export const refused = (code: string, message: string): ToolOutcome => ({ _tag: "Refused", code, message })
 
-const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string =>
-  String(typeof segment === "object" ? segment.key : segment)
-
-const faultsOf = (issue: SchemaIssue.Issue): string =>
-  issuesOf(issue).issues
-    .map(({ message, path = [] }) => `${Excerpt.oneLine(Excerpt.clip(path.map(keyOf).join("."), 100))}: ${message}`)
-    .join("; ")
-
 /** Makes a tool of its definition. */
 export const make = <A>(definition: Definition<A>): BuiltinTool => {
-  const decodeArguments = Schema.decodeUnknownResult(definition.arguments, { onExcessProperty: "error" })
-  const decode = (args: JsonText): Result.Result<A, ToolOutcome> =>
-    Result.mapError(
-      Result.flatMap(
-        Result.mapError(Json.parse(args), (fault) => fault.message),
-        (plain) => Result.mapError(decodeArguments(plain), (error) => faultsOf(error.issue))
-      ),
-      (faults) => refused("invalid_arguments", `${Excerpt.clip(faults, 1000)}. The call was not executed.`)
-    )
+  const decode = ToolArguments.decoder(() => definition.arguments)
   return {
     name: definition.name,
     description: definition.description,
