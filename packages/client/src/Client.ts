@@ -9,6 +9,7 @@ import {
   type JsonText,
   Negotiation,
   type Requests,
+  type Requirements,
   type ResultOf,
   type ToolCall,
   type ToolHandler
@@ -40,16 +41,23 @@ import { ToolHandlers } from "./ToolHandlers.ts"
 import type { TransportSource } from "./Transport.ts"
 import { approvalOf, Turns } from "./Turns.ts"
 
-/** What a client is made of. */
-export interface ClientOptions<R = never> {
+/** Tools to lend: a list, or a list that was checked already. */
+type Lent = ReadonlyArray<ToolHandler<unknown>> | Toolkit<unknown>
+
+type Needs<Tools extends Lent> = Tools extends Toolkit<infer R> ? R
+  : Tools extends ReadonlyArray<ToolHandler<unknown>> ? Requirements<Tools>
+  : never
+
+/** What a client is made of; `A` is what `approve` needs. */
+export interface ClientOptions<Tools extends Lent = ReadonlyArray<ToolHandler>, A = never> {
   /** What to spawn, or how else to reach a server; the default is `errand serve --stdio`. */
   readonly server?: SpawnOptions | TransportSource
   /** The tools to lend; without any, `client.tools` is not negotiated. */
-  readonly tools?: ReadonlyArray<ToolHandler<R>> | Toolkit<R>
+  readonly tools?: Tools
   /** Further required capabilities, such as `tool.cards` (LIF-2). */
   readonly capabilities?: ReadonlyArray<string>
   /** Decides questions for permission; without it every answer is no. */
-  readonly approve?: Approve<R>
+  readonly approve?: Approve<A>
 }
 
 /** How making a client can fail. */
@@ -77,7 +85,9 @@ export class Client extends Context.Service<Client, {
   readonly lost: Effect.Effect<ConnectionLost>
 }>()("@errand/client/Client") {
   /** The client as a layer; closing the layer ends the server. */
-  static layer<R = never>(options: ClientOptions<R>): Layer.Layer<Client, StartError, R> {
+  static layer<const Tools extends Lent = readonly [], A = never>(
+    options: ClientOptions<Tools, A>
+  ): Layer.Layer<Client, StartError, Needs<Tools> | A> {
     return Layer.effect(Client, make(options))
   }
 }
@@ -86,15 +96,17 @@ export class Client extends Context.Service<Client, {
 const handlersMs = 2000
 
 /** Starts a server and initializes it; the scope's end is the server's. */
-export const make = Effect.fnUntraced(function*<R = never>(
-  options: ClientOptions<R>
-): Effect.fn.Return<Client["Service"], StartError, Scope.Scope | R> {
-  const { approve, capabilities = [], server = {}, tools = [] } = options
-  const kit: Toolkit<R> = "handlers" in tools ? tools : yield* Effect.try({
+export const make = Effect.fnUntraced(function*<const Tools extends Lent = readonly [], A = never>(
+  options: ClientOptions<Tools, A>
+): Effect.fn.Return<Client["Service"], StartError, Scope.Scope | Needs<Tools> | A> {
+  const { approve, capabilities = [], server = {} } = options
+  const tools: Lent = options.tools ?? []
+  const lent = "handlers" in tools ? tools : yield* Effect.try({
     try: () => toolkit(tools),
     catch: (error) => error as ToolDeclarationInvalid
   })
-  const runFork = Effect.runForkWith(yield* Effect.context<R>())
+  const kit = lent as Toolkit<Needs<Tools>>
+  const runFork = Effect.runForkWith(yield* Effect.context<Needs<Tools> | A>())
   const lost = yield* Deferred.make<ConnectionLost>()
   const transport = yield* Effect.isEffect(server) ? server : spawned(server)
 

@@ -11,6 +11,7 @@ import {
   type JsonText,
   Limits,
   Registry,
+  type Requirements,
   ToolAnswer,
   type ToolCall,
   type ToolHandler
@@ -129,7 +130,9 @@ const fromJsonSchema = <Args>(
 }
 
 /** Puts tools together. */
-export const toolkit = <R = never>(tools: ReadonlyArray<ToolHandler<R>>): Toolkit<R> => {
+export const toolkit = <const Tools extends ReadonlyArray<ToolHandler<unknown>>>(
+  tools: Tools
+): Toolkit<Requirements<Tools>> => {
   const descriptors = `[${tools.map((tool) => ClientTool.effective(tool.declaration)).join(",")}]` as JsonText
   const registry = Registry.decode(descriptors)
   if (Result.isFailure(registry)) {
@@ -140,7 +143,8 @@ export const toolkit = <R = never>(tools: ReadonlyArray<ToolHandler<R>>): Toolki
       detail: registry.failure.message
     })
   }
-  return { descriptors, handlers: new Map(tools.map((tool) => [tool.declaration.name, tool])) }
+  const handlers = tools as ReadonlyArray<ToolHandler<Requirements<Tools>>>
+  return { descriptors, handlers: new Map(handlers.map((tool) => [tool.declaration.name, tool])) }
 }
 
 const prefix = "client__"

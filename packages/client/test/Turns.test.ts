@@ -1,12 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { type ClientOptions, make, type TurnEvent } from "../src/index.ts"
+import { type ClientOptions, make, type ToolHandler, type TurnEvent } from "../src/index.ts"
 import { type FakeOptions, FakeServer } from "./FakeServer.ts"
 
 const flushed = Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
 
-const session = <R = never>(options: FakeOptions = {}, client: Omit<ClientOptions<R>, "server"> = {}) =>
+const session = <A = never>(
+  options: FakeOptions = {},
+  client: Omit<ClientOptions<ReadonlyArray<ToolHandler>, A>, "server"> = {}
+) =>
   Effect.gen(function*() {
     const fake = new FakeServer(options)
     const made = yield* make({ server: fake.source, ...client })

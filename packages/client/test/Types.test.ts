@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import { make, Tool, tool, ToolAnswer } from "../src/index.ts"
 
 const described = {
@@ -15,6 +15,10 @@ const plain = Tool.make("plain", described)
 
 class Database {
   declare private readonly database: true
+}
+
+class Clock {
+  declare private readonly clock: true
 }
 
 /** Never runs: the compiler is the test, and an expected error that is none fails it. */
@@ -45,6 +49,15 @@ export const declarations = () => {
   // @ts-expect-error what handlers need must be provided
   Effect.runPromise(Effect.scoped(make({ tools: [needs] })))
 
+  const other = plain.handle(() => Effect.as(Effect.asVoid(Effect.context<Clock>()), "x"))
+  const both: Effect.Effect<unknown, unknown, Scope.Scope | Database | Clock> = make({
+    tools: [typed.handle(() => Effect.fail({ code: 1 })), needs, other]
+  })
+  // @ts-expect-error what several handlers need, each for itself, must all be provided
+  const one: Effect.Effect<unknown, unknown, Scope.Scope | Database> = make({ tools: [needs, other] })
+  // @ts-expect-error what decides about permission may need something too
+  Effect.runPromise(Effect.scoped(make({ approve: () => Effect.as(Effect.asVoid(Effect.context<Clock>()), true) })))
+
   tool({ name: "t", ...described }, async ({ record_id }) => record_id)
   // @ts-expect-error the arguments are typed
   tool({ name: "t", ...described }, async ({ nothing }) => nothing)
@@ -52,6 +65,7 @@ export const declarations = () => {
   tool({ name: "t", description: "d" }, async () => ({ a: () => 1 }))
   // @ts-expect-error a wrong success type is a compile error
   tool({ name: "t", ...described, success: Schema.Struct({ n: Schema.Int }) }, async () => ({ n: "1" }))
+  return [both, one]
 }
 
 it("types are checked by the compiler", () => {
