@@ -16,7 +16,7 @@ import {
   isClientName,
   LocalTools,
   type ModelTurn,
-  type Outbox,
+  Outbox,
   Permissions,
   RunSettings,
   Tasks,
@@ -39,6 +39,8 @@ import * as Model from "./Model.ts"
 import type { Options } from "./Options.ts"
 import { SessionStore } from "./SessionStore.ts"
 import { ConfigurationInvalid, load, type Settings } from "./Settings.ts"
+import * as Telemetry from "./Telemetry.ts"
+import type { Watch } from "./Watch.ts"
 
 /** The services that handlers use once the server is ready. */
 export type Live = AgentRunner | Approvals | Attachment | Broker | ModelTurn | Registry | SessionStore
@@ -56,6 +58,8 @@ export interface Parts {
   readonly mcp?: McpServers | null
   /** What is asked around every call; nothing where absent (HKS-2). */
   readonly hooks?: ToolHooksService | null
+  /** Who is told what the server does; nobody where absent (OBS-1). */
+  readonly watch?: Watch | null
 }
 
 /** Starts a connection's services. */
@@ -97,7 +101,15 @@ export class Startup extends Context.Service<Startup, {
           groups,
           settings.workspace
         )
-      return { settings, model, store: SessionStore.layerSqlite(settings.home), locals, mcp, hooks }
+      return {
+        settings,
+        model,
+        store: SessionStore.layerSqlite(settings.home),
+        locals,
+        mcp,
+        hooks,
+        watch: yield* Telemetry.open
+      }
     }))
 }
 
@@ -114,7 +126,7 @@ const localBuiltin = (tool: Builtins["Service"]["tools"][number]): LocalTools.Lo
 })
 
 const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live, never, Outbox> => {
-  const { locals, mcp = null, settings } = parts
+  const { locals, mcp = null, settings, watch = null } = parts
   const references = Layer.mergeAll(
     Layer.succeed(Permissions, settings.permissions),
     Layer.succeed(CatalogMode, settings.catalog ?? "full"),
@@ -125,20 +137,23 @@ const compose = (registry: Registry["Service"], parts: Parts): Layer.Layer<Live,
   const executor = Layer.effect(
     ToolExecutor,
     Effect.map(Broker, (broker) => {
+      const client = watch === null ? broker.call : watch.call(broker.call)
       const lent: LocalTools.Execute = mcp === null
-        ? broker.call
-        : (call) => isClientName(call.name) ? broker.call(call) : mcp.execute(call)
+        ? client
+        : (call) => isClientName(call.name) ? client(call) : mcp.execute(call)
       return ToolExecutor.of({ execute: LocalTools.router(locals, lent) })
     })
   )
   const catalog = Catalog.layerOf(toolsOf(locals, mcp, registry))
-  return Attachment.layerNoDeps.pipe(
+  const model = watch === null ? parts.model : Layer.provide(watch.model, parts.model)
+  const live = Attachment.layerNoDeps.pipe(
     Layer.provideMerge(AgentRunner.layer),
     Layer.provide(executor),
     Layer.provideMerge(Layer.merge(Broker.layerNoDeps, Approvals.layerNoDeps)),
-    Layer.provideMerge(Layer.mergeAll(catalog, parts.model, parts.store, Layer.succeed(Registry, registry))),
+    Layer.provideMerge(Layer.mergeAll(catalog, model, parts.store, Layer.succeed(Registry, registry))),
     Layer.provide(references)
   )
+  return watch === null ? live : Layer.provide(live, Layer.effect(Outbox, Effect.map(Outbox, watch.outbox)))
 }
 
 /** The tools of a start in the order in which they are offered: the server's own, those of MCP servers, the client's. */

@@ -1,0 +1,63 @@
+/**
+ * The metrics of a watched server (OBS-1).
+ *
+ * Rule: names and units follow the OpenTelemetry conventions for generative models where they have any; attributes are
+ * kinds, names and codes, never what anybody said.
+ */
+import type * as Context from "effect/Context"
+import * as Metric from "effect/Metric"
+
+/** Seconds, as the conventions want them for durations of models. */
+const seconds = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68]
+const tokens = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304]
+
+const duration = (name: string, description: string) =>
+  Metric.histogram(name, { description, boundaries: seconds, attributes: { unit: "s" } })
+
+const requests = duration("gen_ai.client.operation.duration", "Time of model requests, retries included.")
+const usage = Metric.histogram("gen_ai.client.token.usage", {
+  description: "Tokens of model requests.",
+  boundaries: tokens,
+  attributes: { unit: "{token}" }
+})
+const waits = duration("errand.client_call.duration", "Time that client calls waited for their end.")
+const pending = Metric.gauge("errand.client_call.pending", { description: "Client calls that wait for a result." })
+const tools = Metric.counter("errand.tool_call.count", { description: "Tool calls by outcome.", incremental: true })
+const runs = Metric.counter("errand.run.count", { description: "Runs by status.", incremental: true })
+const events = Metric.counter("errand.event.count", { description: "Events to the client.", incremental: true })
+const lost = Metric.counter("errand.event.lost", { description: "Events that found no room.", incremental: true })
+
+type Attributes = Readonly<Record<string, string>>
+
+/** Where the metrics are written. */
+export interface Meters {
+  readonly request: (
+    seconds: number,
+    usage: { readonly input: number; readonly output: number },
+    of: Attributes
+  ) => void
+  readonly call: (seconds: number, of: Attributes) => void
+  readonly pending: (calls: number) => void
+  readonly tool: (of: Attributes) => void
+  readonly run: (of: Attributes) => void
+  /** One event that was queued, or found no room. */
+  readonly event: (name: string, queued: boolean) => void
+}
+
+/** Meters that write to the metrics of a context. */
+export const make = (context: Context.Context<never>): Meters => {
+  const write = <I, S>(metric: Metric.Metric<I, S>, value: I, attributes: Attributes): void =>
+    Metric.withAttributes(metric, attributes).updateUnsafe(value, context)
+  return {
+    request: (seconds, { input, output }, of) => {
+      write(requests, seconds, of)
+      write(usage, input, { ...of, "gen_ai.token.type": "input" })
+      write(usage, output, { ...of, "gen_ai.token.type": "output" })
+    },
+    call: (seconds, of) => write(waits, seconds, of),
+    pending: (calls) => write(pending, calls, {}),
+    tool: (of) => write(tools, 1, of),
+    run: (of) => write(runs, 1, of),
+    event: (name, queued) => write(queued ? events : lost, 1, { "errand.event.name": name })
+  }
+}
