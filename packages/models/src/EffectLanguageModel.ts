@@ -7,6 +7,7 @@
 import { Json } from "@errand/protocol"
 import type { ModelEvent, ModelRequest, OfferedTool } from "@errand/runtime"
 import { ModelFailed, ModelTurn } from "@errand/runtime"
+import { Alias } from "@errand/runtime/suspend"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
@@ -20,40 +21,47 @@ import * as Stream from "effect/Stream"
 import * as ContextOverflow from "./ContextOverflow.ts"
 import * as EffectPrompt from "./EffectPrompt.ts"
 import * as ParsedJson from "./ParsedJson.ts"
+import * as ProviderRules from "./ProviderRules.ts"
 
 /**
- * `ModelTurn` by the `LanguageModel` of the context; `provider` and `name` are what `status` and history call it.
+ * `ModelTurn` by the `LanguageModel` of the context; `provider` and `name` are what `status` and history call it, `names`
+ * the tool names that the provider allows, by default those that all providers do (DCL-10).
  *
  * A request fails with `model_failed` or `context_overflow`, `retryable` where the failure is transient (MDL-3). An
  * answer that ends without a finish part fails too, since part of it may be missing.
  */
 export const layer = (
-  options: { readonly provider: string; readonly name: string }
+  options: { readonly provider: string; readonly name: string; readonly names?: Alias.Rules }
 ): Layer.Layer<ModelTurn, never, LanguageModel.LanguageModel> =>
   Layer.effect(
     ModelTurn,
-    Effect.map(LanguageModel.LanguageModel, (model) => ({
-      provider: options.provider,
-      name: options.name,
-      turn: (request) =>
-        Stream.suspend(() => {
-          const toolkit = offer(request.tools)
-          if (Result.isFailure(toolkit)) return Stream.fail(toolkit.failure)
-          return read(options.provider, ask(request, options.provider, toolkit.success))
-        }).pipe(Stream.provideService(LanguageModel.LanguageModel, model))
-    }))
+    Effect.map(LanguageModel.LanguageModel, (model) => {
+      const reader = { provider: options.provider, names: Alias.make(options.names ?? ProviderRules.names) }
+      return {
+        provider: options.provider,
+        name: options.name,
+        turn: (request) =>
+          Stream.suspend(() => {
+            const toolkit = offer(reader, request.tools)
+            if (Result.isFailure(toolkit)) return Stream.fail(toolkit.failure)
+            return read(reader, ask(request, reader, toolkit.success))
+          }).pipe(Stream.provideService(LanguageModel.LanguageModel, model))
+      }
+    })
   )
 
-const ask = (request: ModelRequest, provider: string, toolkit: Result.Result.Success<ReturnType<typeof offer>>) =>
+type Reader = EffectPrompt.Reader
+
+const ask = (request: ModelRequest, reader: Reader, toolkit: Result.Result.Success<ReturnType<typeof offer>>) =>
   LanguageModel.streamText({
-    prompt: EffectPrompt.make(provider, request),
+    prompt: EffectPrompt.make(reader, request),
     toolkit,
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   })
 
 /** The tools with their schemas unchanged (SCH-5): a number that would change on the way is a failure. */
-const offer = (tools: ReadonlyArray<OfferedTool>) => {
+const offer = ({ names }: Reader, tools: ReadonlyArray<OfferedTool>) => {
   const offered = []
   for (const { description, inputSchema, name } of tools) {
     const schema = ParsedJson.fromText(inputSchema)
@@ -61,7 +69,9 @@ const offer = (tools: ReadonlyArray<OfferedTool>) => {
       const message = `the input schema of ${name} holds a number that cannot be sent to this model unchanged`
       return Result.fail(new ModelFailed({ code: "model_failed", message }))
     }
-    offered.push(Tool.dynamic(name, { description, parameters: schema.value as Record<string, unknown> }))
+    offered.push(
+      Tool.dynamic(names.toProvider(name), { description, parameters: schema.value as Record<string, unknown> })
+    )
   }
   return Result.succeed(Toolkit.make(...offered))
 }
@@ -76,15 +86,15 @@ interface Answer {
 }
 
 const read = <R>(
-  provider: string,
+  reader: Reader,
   parts: Stream.Stream<Part, AiError.AiError, R>
 ): Stream.Stream<ModelEvent, ModelFailed, R> => {
   const answer: Answer = { parts: [], pieces: new Map(), finish: undefined }
   return parts.pipe(
     Stream.mapError(failedBy),
-    Stream.mapEffect((part) => Effect.fromResult(take(answer, part))),
+    Stream.mapEffect((part) => Effect.fromResult(take(reader, answer, part))),
     Stream.flatMap(Stream.fromArray),
-    Stream.concat(Stream.suspend(() => end(provider, answer)))
+    Stream.concat(Stream.suspend(() => end(reader, answer)))
   )
 }
 
@@ -92,7 +102,7 @@ type Taken = Result.Result<ReadonlyArray<ModelEvent>, ModelFailed>
 
 const nothing: Taken = Result.succeed([])
 
-const take = (answer: Answer, part: Part): Taken => {
+const take = ({ names }: Reader, answer: Answer, part: Part): Taken => {
   answer.parts.push(part)
   switch (part.type) {
     case "text-delta":
@@ -102,7 +112,8 @@ const take = (answer: Answer, part: Part): Taken => {
       return nothing
     case "tool-call": {
       if (part.providerExecuted) return nothing
-      const { id, name } = part
+      const { id } = part
+      const name = names.toDeclared(part.name)
       return Result.succeed([{ _tag: "ToolCall", call: { id, name, arguments: argumentsOf(answer, part) } }])
     }
     case "finish":
@@ -122,7 +133,7 @@ const argumentsOf = (answer: Answer, { id, params }: { readonly id: string; read
   return Result.getOrElse(ParsedJson.toText(params), (reason) => Json.quote(`refused: ${reason}`))
 }
 
-const end = (provider: string, { finish, parts }: Answer): Stream.Stream<ModelEvent, ModelFailed> => {
+const end = ({ provider }: Reader, { finish, parts }: Answer): Stream.Stream<ModelEvent, ModelFailed> => {
   if (finish === undefined) return Stream.fail(failure("the answer ended before it was finished"))
   if (finish.reason === "error") return Stream.fail(failure("the provider ended the answer with an error"))
   const kept = EffectPrompt.keep(provider, parts)

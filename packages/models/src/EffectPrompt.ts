@@ -5,11 +5,18 @@
  */
 import type { JsonText } from "@errand/protocol"
 import type { Message, ModelRequest } from "@errand/runtime"
+import type { Alias } from "@errand/runtime/suspend"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ParsedJson from "./ParsedJson.ts"
+
+/** Who reads a prompt: the provider, and the names under which it knows the tools. */
+export interface Reader {
+  readonly provider: string
+  readonly names: Alias.Aliases
+}
 
 /**
  * Reasoning, and the options that providers attach to texts and calls (signatures, item ids); `calls` in call order.
@@ -50,18 +57,18 @@ export const keep = (provider: string, parts: ReadonlyArray<Response.AnyPart>): 
  * The prompt of a request. Arguments and results go as parsed values; a number in them that a double cannot hold goes
  * as a string of its digits, so that the model reads what it wrote.
  */
-export const make = (provider: string, { instructions, messages }: ModelRequest): Prompt.Prompt =>
+export const make = (reader: Reader, { instructions, messages }: ModelRequest): Prompt.Prompt =>
   Prompt.fromMessages([
     ...(instructions === null ? [] : [Prompt.systemMessage({ content: instructions })]),
-    ...messages.flatMap((message) => said(provider, message))
+    ...messages.flatMap((message) => said(reader, message))
   ])
 
-const said = (provider: string, message: Message): ReadonlyArray<Prompt.Message> => {
+const said = (reader: Reader, message: Message): ReadonlyArray<Prompt.Message> => {
   switch (message.role) {
     case "user":
       return [Prompt.userMessage({ content: [Prompt.textPart({ text: message.text })] })]
     case "assistant": {
-      const content = answered(provider, message)
+      const content = answered(reader, message)
       return content.length === 0 ? [] : [Prompt.assistantMessage({ content })]
     }
     case "tool":
@@ -69,7 +76,7 @@ const said = (provider: string, message: Message): ReadonlyArray<Prompt.Message>
         content: message.results.map(({ content, id, name, outcome }) =>
           Prompt.toolResultPart({
             id,
-            name,
+            name: reader.names.toProvider(name),
             isFailure: outcome !== "success",
             result: ParsedJson.fromText(content).value,
             providerExecuted: false
@@ -80,18 +87,18 @@ const said = (provider: string, message: Message): ReadonlyArray<Prompt.Message>
 }
 
 const answered = (
-  from: string,
+  reader: Reader,
   { provider, text, toolCalls }: Message & { readonly role: "assistant" }
 ): ReadonlyArray<Prompt.AssistantMessagePart> => {
   const kept = provider === undefined ? undefined : Result.getOrUndefined(decodeKept(provider))
-  const own = kept?.provider === from ? kept : undefined
+  const own = kept?.provider === reader.provider ? kept : undefined
   return [
     ...(own?.reasoning ?? []).map((part) => Prompt.reasoningPart(part)),
     ...(text === "" ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
     ...toolCalls.map((call, index) =>
       Prompt.toolCallPart({
         id: call.id,
-        name: call.name,
+        name: reader.names.toProvider(call.name),
         params: ParsedJson.fromText(call.arguments).value,
         providerExecuted: false,
         options: own?.calls[index] ?? {}

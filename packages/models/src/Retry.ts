@@ -38,11 +38,11 @@ export const layer: Layer.Layer<ModelTurn, never, ModelTurn> = Layer.effect(
 const attempt = (turn: Turn, request: ModelRequest, done: number): ReturnType<Turn> =>
   Stream.suspend(() => {
     let delivered = false
-    const note = Effect.sync(() => {
-      delivered = true
-    })
     return turn(request).pipe(
-      Stream.onFirst(() => note),
+      Stream.mapArray((events) => {
+        delivered = true
+        return events
+      }),
       Stream.catch((failed) => {
         if (delivered || failed.retryable !== true || done === retries) return Stream.fail(failed)
         const asked = failed.retryAfterMs ?? 0

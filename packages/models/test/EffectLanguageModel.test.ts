@@ -67,6 +67,44 @@ const argumentsOf = (...parts: ReadonlyArray<Response.StreamPartEncoded>) =>
     (events) => events.flatMap((event) => event._tag === "ToolCall" ? [event.call.arguments] : [])
   )
 
+describe("MDL-4 names of tools", () => {
+  it.effect("MDL-4 DCL-10 a name that providers forbid has an alias in the prompt, and nowhere else", () =>
+    Effect.gen(function*() {
+      const name = "client__look.up"
+      const offered = { name, description: "x", inputSchema: json(`{"type":"object"}`) }
+      let alias = ""
+      const requests: Array<LanguageModel.ProviderOptions> = []
+      const model = Layer.effect(
+        LanguageModel.LanguageModel,
+        LanguageModel.make({
+          generateText: () => Effect.die("one turn is always streamed"),
+          streamText: (options) => {
+            requests.push(options)
+            alias = options.tools[0]!.name
+            return Stream.fromIterable([call({}, "c1", alias), finish])
+          }
+        })
+      )
+      yield* Effect.gen(function*() {
+        const { turn } = yield* ModelTurn
+        const events = yield* Stream.runCollect(turn({ ...bare, tools: [offered] }))
+        assert.deepStrictEqual(events[0], { _tag: "ToolCall", call: { id: "c1", name, arguments: "{}" } })
+        const messages: ReadonlyArray<Message> = [
+          { role: "assistant", text: "", toolCalls: [{ id: "c1", name, arguments: "{}" }] },
+          { role: "tool", results: [{ id: "c1", name, outcome: "success", content: json("{}") }] }
+        ]
+        yield* Stream.runDrain(turn({ ...bare, messages, tools: [offered] }))
+      }).pipe(
+        Effect.provide(EffectLanguageModel.layer({ provider: "acme", name: "acme-1" }).pipe(Layer.provide(model)))
+      )
+      assert.match(alias, /^[a-zA-Z0-9_-]{1,64}$/)
+      const parts = requests[1]!.prompt.content.flatMap(({ content }) =>
+        typeof content === "string" ? [] : [...content]
+      )
+      assert.deepStrictEqual(parts.map((part) => "name" in part && part.name), [alias, alias])
+    }))
+})
+
 describe("MDL-1 an answer of effect/ai as model events", () => {
   it.effect("MDL-1 texts, undecided calls and usage, in their order", () =>
     Effect.gen(function*() {
