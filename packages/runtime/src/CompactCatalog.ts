@@ -85,7 +85,7 @@ const find = (maxBytes: number) => (call: ToolInvocation): Effect.Effect<ToolOut
 const callThrough = (call: ToolInvocation): Effect.Effect<ToolOutcome> => {
   const decoded = decodeCall(call.arguments)
   if (Result.isFailure(decoded)) return Effect.succeed(decoded.failure)
-  return call.nested(inCatalog(call), decoded.success.name, decoded.success.arguments?.text ?? "{}")
+  return call.nested(inCatalog(call), decoded.success.name, decoded.success.arguments?.text ?? "{}", call.answered)
 }
 
 /** `find_tools` and `call_tool`. */

@@ -10,11 +10,22 @@ import type * as Effect from "effect/Effect"
 import type { Agent } from "./Agent.ts"
 import type { Catalog } from "./Catalog.ts"
 
+/** Where a call's answer stands as soon as it is known: it is recorded even if the call is cut off before it returns. */
+export interface Answered {
+  answer?: ToolOutcome
+}
+
 /**
  * Makes a call from inside another one, for an agent that the tool derives from its caller's: every step of the pipeline,
- * shown and recorded as an activity, with no result of its own in the history (BLT-3, SES-6).
+ * shown and recorded as an activity, with no result of its own in the history (BLT-3, SES-6). Given the call that contains
+ * it, its answer is that call's too.
  */
-export type Nested = (agent: Agent, name: string, args: string) => Effect.Effect<ToolOutcome>
+export type Nested = (
+  agent: Agent,
+  name: string,
+  args: string,
+  within?: Answered | undefined
+) => Effect.Effect<ToolOutcome>
 
 /** One call that passed visibility, rules, hooks, bounds and approval. */
 export interface ToolInvocation {
@@ -30,6 +41,8 @@ export interface ToolInvocation {
   /** For tools that find tools and call them: both are asked with the view of an agent. */
   readonly catalog: Catalog["Service"]
   readonly nested: Nested
+  /** For a tool whose answer is that of a call it makes. */
+  readonly answered?: Answered
 }
 
 /**

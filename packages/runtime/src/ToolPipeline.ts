@@ -24,10 +24,10 @@ import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import * as Redaction from "./Redaction.ts"
 import * as ToolContent from "./ToolContent.ts"
-import { type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
+import { type Answered, type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
 
 /** A call on its way; `name` and `id` are legal. */
-export interface AttemptedCall {
+export interface AttemptedCall extends Answered {
   readonly id: string
   /** The name the model used, which the catalog looks up. */
   readonly asked: string
@@ -37,8 +37,6 @@ export interface AttemptedCall {
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
-  /** Set while hooks look at what the tool told: that is recorded if they are cut off. */
-  answer?: ToolOutcome
 }
 
 /** A call of an assistant message that is recorded already. */
@@ -110,7 +108,8 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           depth: bounded.success.depth,
           timeoutMs: tool.timeoutMs,
           catalog,
-          nested
+          nested,
+          answered: call
         })
         const safe = protect(tool, outcome, maxBytes)
         if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
@@ -164,7 +163,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           })
         )
 
-      const nested: Nested = (agent, asked, args) =>
+      const nested: Nested = (agent, asked, args, within) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.gen(function*() {
             const call: AttemptedCall = {
@@ -196,6 +195,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
               outcomeOf(call, exit),
               () => Effect.ignore(end("cancelled"), { log: "Error" })
             )
+            if (within !== undefined) within.answer = outcome
             return yield* Effect.match(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome), {
               onSuccess: () => outcome,
               onFailure: (error) => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CompactCatalog } from "@errand/runtime"
 import { TestServer } from "@errand/testing"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import * as Rig from "./AgentRig.ts"
 
 const { call, codeOf, shown, task, turn } = Rig
@@ -136,6 +136,27 @@ describe("program 3: the compact catalog", () => {
         ) => [name, status]),
         [["client__write", "cancelled"], ["call_tool", "cancelled"]]
       )
+    }))
+
+  it.effect("CAL-7 RES-3 an answer that was accepted inside call_tool is recorded when the turn is cancelled then", () =>
+    Effect.gen(function*() {
+      const looking = yield* Deferred.make<void>()
+      const { peer } = yield* Rig.start({
+        catalog: "compact",
+        script: [{ tool_calls: [call("call_tool", { name: "client__write" })] }, { text: "{{results}}" }],
+        hooks: {
+          before: () => Effect.succeed({ allow: true }),
+          after: () => Effect.andThen(Deferred.succeed(looking, undefined), Effect.never)
+        }
+      })
+      const session_id = yield* TestServer.session(peer, [write])
+      const { run_id } = yield* peer.ok("turn.start", { session_id, prompt: "go" })
+      yield* peer.ok("client.tool.result", peer.answer(yield* peer.event("client.tool.call"), { text: "written" }))
+      yield* Deferred.await(looking)
+      yield* peer.ok("turn.cancel", { session_id, run_id })
+      assert.strictEqual((yield* peer.event("run.finished")).data.status, "cancelled")
+      yield* turn(peer, session_id)
+      assert.deepStrictEqual(shown(peer).map(({ outcome, result }) => [outcome, result.text]), [["success", "written"]])
     }))
 
   it.effect("DEL-1 a task in a compact catalog finds and calls what it was given, under its own identity", () =>
