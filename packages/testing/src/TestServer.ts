@@ -7,7 +7,7 @@ import { Transport, type TransportSource } from "@errand/client"
 import { Script, ScriptedModel } from "@errand/models"
 import type { Events } from "@errand/protocol"
 import type { LocalTools, ModelTurn, PermissionRule, ToolHooksService } from "@errand/runtime"
-import { serve, SessionStore, Startup } from "@errand/server"
+import { type Parts, serve, SessionStore, Startup } from "@errand/server"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
@@ -27,6 +27,8 @@ export interface TestServerOptions {
   readonly catalog?: "full" | "compact"
   readonly locals?: ReadonlyArray<LocalTools.LocalTool>
   readonly hooks?: ToolHooksService
+  /** Tools that come and go. */
+  readonly mcp?: NonNullable<Parts["mcp"]>
   /** Where sessions are kept: given to several servers in turn, they share them. */
   readonly store?: Layer.Layer<SessionStore>
 }
@@ -56,7 +58,8 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
     model: options.model ?? ScriptedModel.layer(decoded.success),
     store: options.store ?? SessionStore.layerMemory,
     locals: options.locals ?? [],
-    hooks: options.hooks ?? null
+    hooks: options.hooks ?? null,
+    mcp: options.mcp ?? null
   })
   const duplex = yield* Duplex.make
   const peer = new Peer(duplex)
