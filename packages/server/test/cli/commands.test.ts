@@ -7,7 +7,7 @@ import { binary, run, temporary, toolsFile } from "./Binary.ts"
 
 const commands = ["serve", "demo", "run", "check", "schema"]
 
-describe.concurrent("1 Commands", () => {
+describe.concurrent("1 Commands", { timeout: 60_000 }, () => {
   for (
     const [args, problem] of [
       [["--nope"], "errand: there is no option --nope. See errand --help."],
@@ -110,7 +110,7 @@ describe.concurrent("1 Commands", () => {
   })
 })
 
-describe.concurrent("6 errand serve", () => {
+describe.concurrent("6 errand serve", { timeout: 60_000 }, () => {
   const serve = (env: Readonly<Record<string, string>>, stdin: "pipe" | number, stdout: "pipe" | number) => {
     const child = spawn(process.execPath, [binary, "serve", "--stdio"], {
       stdio: [stdin, stdout, "pipe"],

@@ -11,7 +11,7 @@ const inOrder = (text: string, ...parts: ReadonlyArray<string>) => {
   }
 }
 
-describe.concurrent("1 errand demo", () => {
+describe("1 errand demo", { timeout: 60_000 }, () => {
   it("PGM-2 it shows everything in plain lines, ends with code 0 within 15 s and leaves nothing behind", async () => {
     using place = temporary()
     const began = performance.now()

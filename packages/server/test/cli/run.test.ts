@@ -10,7 +10,7 @@ const use = (name: string, args: unknown = {}) => ({ id: "c1", name, arguments: 
 
 const results = (text: string): ReadonlyArray<unknown> => JSON.parse(text.slice(text.indexOf("[")))
 
-describe.concurrent("1 errand run", () => {
+describe.concurrent("1 errand run", { timeout: 60_000 }, () => {
   it("PGM-3 PGM-6 it serves the tools of a TypeScript module, and stdout is the text alone", async () => {
     using home = temporary()
     const file = home.file(
