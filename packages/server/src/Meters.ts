@@ -25,6 +25,7 @@ const pending = Metric.gauge("errand.client_call.pending", { description: "Clien
 const tools = Metric.counter("errand.tool_call.count", { description: "Tool calls by outcome.", incremental: true })
 const runs = Metric.counter("errand.run.count", { description: "Runs by status.", incremental: true })
 const events = Metric.counter("errand.event.count", { description: "Events to the client.", incremental: true })
+const waiting = Metric.gauge("errand.event.waiting", { description: "Events that wait for room in the queue." })
 const lost = Metric.counter("errand.event.lost", { description: "Events that found no room.", incremental: true })
 
 type Attributes = Readonly<Record<string, string>>
@@ -42,6 +43,7 @@ export interface Meters {
   readonly run: (of: Attributes) => void
   /** One event that was queued, or found no room. */
   readonly event: (name: string, queued: boolean) => void
+  readonly waiting: (events: number) => void
 }
 
 /** Meters that write to the metrics of a context. */
@@ -58,6 +60,7 @@ export const make = (context: Context.Context<never>): Meters => {
     pending: (calls) => write(pending, calls, {}),
     tool: (of) => write(tools, 1, of),
     run: (of) => write(runs, 1, of),
+    waiting: (events) => write(waiting, events, {}),
     event: (name, queued) => write(queued ? events : lost, 1, { "errand.event.name": name })
   }
 }

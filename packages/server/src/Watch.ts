@@ -33,13 +33,32 @@ export const make: Effect.Effect<Watch> = Effect.gen(function*() {
   const meters = Meters.make(yield* Effect.context<never>())
   const seconds = (since: bigint) => Number(clock.monotonicTimeNanosUnsafe() - since) / 1e9
   let pending = 0
+  let waiting = 0
   return {
     outbox: ({ enqueue, offer }) => ({
       enqueue: (event, queued) => {
         spans.take(event)
         meters.event(event.event, true)
         count(meters, event)
-        return enqueue(event, queued)
+        let waits = false
+        const leave = () => {
+          if (waits) meters.waiting(--waiting)
+          waits = false
+        }
+        const place = enqueue(event, () => {
+          leave()
+          queued?.()
+        })
+        if (place === undefined) return undefined
+        waits = true
+        meters.waiting(++waiting)
+        return {
+          withdraw: () => {
+            const withdrawn = place.withdraw()
+            if (withdrawn) leave()
+            return withdrawn
+          }
+        }
       },
       offer: (event) => {
         const queued = offer(event)
@@ -173,6 +192,8 @@ class Spans {
           "gen_ai.usage.output_tokens": usage.output_tokens
         })
         this.current = undefined
+        for (const span of this.activities.values()) this.end(span, "unfinished", {})
+        this.activities.clear()
         return
       }
       case "tool.activity": {

@@ -210,6 +210,42 @@ describe("OBS-1 spans", () => {
       )
     }))
 
+  it.effect("OBS-1 events that wait for room are handed on, withdrawn and counted like any", () =>
+    Effect.gen(function*() {
+      const registry = new Map()
+      const watch = yield* Effect.provideService(Watch.make, Metric.MetricRegistry, registry)
+      const line: Array<() => void> = []
+      const outbox = watch.outbox({
+        enqueue: (_, queued) => {
+          line.push(queued!)
+          return { withdraw: () => line.splice(line.indexOf(queued!), 1).length === 1 }
+        },
+        offer: () => true
+      })
+      const waiting = Effect.map(
+        Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry),
+        (metrics) => metrics.flatMap((one) => one.id === "errand.event.waiting" ? [one.state] : [])
+      )
+      let entered = 0
+      outbox.enqueue(activity("a1", "running"), () => entered++)
+      const second = outbox.enqueue(activity("a2", "running"), () => entered++)
+      assert.deepStrictEqual(yield* waiting, [{ value: 2 }])
+      assert.isTrue(second!.withdraw())
+      line[0]!()
+      assert.strictEqual(entered, 1)
+      assert.deepStrictEqual(yield* waiting, [{ value: 0 }])
+    }))
+
+  it.effect("OBS-1 no span outlives its run", () =>
+    Effect.gen(function*() {
+      const { outbox, spans } = yield* watched
+      for (const event of [started, activity("a1", "running"), finished("failed")]) outbox.enqueue(event)
+      assert.deepStrictEqual(spans.map(told).map(({ attributes, failed }) => [attributes["error.type"], failed]), [
+        ["failed", true],
+        ["unfinished", true]
+      ])
+    }))
+
   it.effect("OBS-1 a request that nobody waits for any more ends its span", () =>
     Effect.gen(function*() {
       const { spans, watch } = yield* watched
