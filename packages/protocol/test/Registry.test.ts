@@ -45,6 +45,7 @@ describe("8. client.tools: vectors", () => {
       assert.strictEqual(ClientTool.effective(tool), effective)
       assert.strictEqual(Json.canonical(Result.getOrThrow(Json.read(effective!))), canonical)
       assert.strictEqual(tool.fingerprint, sha256)
+      assert.strictEqual(ClientTool.fingerprint(tool), sha256)
     })
   }
 })
