@@ -25,6 +25,19 @@ export interface Agent {
   readonly label: string | null
   /** Counted over the whole run, subagents included (TRN-3). */
   readonly usage: Usage
+  /** Whether a step of this agent may end unanswered; absent means no. Only a root that can be resumed has it (CHD-2). */
+  readonly suspends?: boolean
+  /** Bounds that are this run's own, beside those of the program (RUN-6). */
+  readonly bounds?: UsageBounds
+}
+
+/** How much one run may use; `tokens` counts input and output together (RUN-6). */
+export interface UsageBounds {
+  readonly modelRequests: number
+  readonly toolCalls: number
+  readonly tokens: number
+  /** How often in a row the model may be asked again because what it wrote did not fit (RUN-4, RUN-7). */
+  readonly retries: number
 }
 
 /** What a run has used so far; grows in place. */

@@ -17,6 +17,7 @@ import type { RunScope } from "./RunScope.ts"
 export interface ApprovalQuestion {
   readonly run: RunScope
   readonly activityId: Ids.ActivityId
+  readonly callId: string
   readonly name: string
   readonly summary: string
 }
@@ -29,11 +30,15 @@ export interface ApprovalAnswer {
   readonly allow: boolean
 }
 
-type Verdict = "allowed" | "denied" | "expired"
+/** What comes of a question that somebody is asked now. */
+type Asked = "allowed" | "denied" | "expired"
+
+/** What comes of a question. `deferred`: nobody is asked in this run; the question ends its step and a later run has the answer. */
+export type Verdict = Asked | "deferred"
 
 interface Open {
   readonly question: ApprovalQuestion
-  readonly resume: (effect: Effect.Effect<Verdict>) => void
+  readonly resume: (effect: Effect.Effect<Asked>) => void
 }
 
 /** Asks for permission and takes the answers. */
@@ -71,9 +76,9 @@ export class Approvals extends Context.Service<Approvals, {
         lineOf(question.run).withPermit(Effect.suspend(() => {
           const approval_id = newId() as Ids.ApprovalId
           const identity = { session_id: question.run.sessionId, run_id: question.run.runId, approval_id }
-          const resolved = (outcome: Verdict | "cancelled") =>
+          const resolved = (outcome: Asked | "cancelled") =>
             emit(outbox, { event: "approval.resolved", data: { ...identity, outcome } })
-          const answered = Effect.callback<Verdict>((resume) => {
+          const answered = Effect.callback<Asked>((resume) => {
             open.set(approval_id, { question, resume })
             outbox.enqueue({
               event: "approval.requested",
@@ -89,7 +94,7 @@ export class Approvals extends Context.Service<Approvals, {
           })
           return answered.pipe(
             Effect.timeoutOption(Duration.millis(timeoutMs)),
-            Effect.map(Option.getOrElse((): Verdict => "expired")),
+            Effect.map(Option.getOrElse((): Asked => "expired")),
             Effect.onInterrupt(() => resolved("cancelled")),
             Effect.tap(resolved)
           )

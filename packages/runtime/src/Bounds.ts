@@ -60,6 +60,8 @@ export const check = (
   limits: Limits.LimitValues
 ): Result.Result<BoundedArguments, ToolOutcome> => {
   if (given._tag === "Invalid") return Result.fail(refused(tool, given.what, given.problem))
+  const misfit = tool.misfit === undefined ? null : tool.misfit(given.text)
+  if (misfit !== null) return Result.fail(refused(tool, "invalid_arguments", misfit))
   if (tool.kind !== "client") return Result.succeed(given)
   const { arguments_bytes } = limits.clientTools
   const most = limits.base.json_depth - CALL_ENVELOPE_DEPTH

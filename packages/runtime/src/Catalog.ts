@@ -25,6 +25,8 @@ export interface CatalogTool extends OfferedTool {
   readonly directOnly?: boolean
   /** What happens where no rule matches (HKS-1). */
   readonly otherwise: Decision
+  /** What is wrong with arguments, as a sentence for the model, or null; absent where what executes the tool tells (RUN-4). */
+  readonly misfit?: (args: JsonText) => string | null
   /** What a call would do, for the person who is asked; unprotected. By default its arguments are shown. */
   readonly summary?: (args: JsonText) => string
 }

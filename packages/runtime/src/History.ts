@@ -72,6 +72,8 @@ export interface History {
   readonly messages: ReadonlyArray<Message>
   /** Ids of all tool calls in `messages`; live. A new call's id is none of them (SES-11). */
   readonly callIds: ReadonlySet<string>
+  /** How many messages at the beginning were checked when they were recorded; 0 when absent. */
+  readonly checked?: number
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
 }

@@ -31,6 +31,9 @@ export interface Violation {
 
 const legal = /^[a-zA-Z0-9_-]{1,64}$/
 
+/** What a tool may be declared as; providers that allow less get an alias (DCL-10). */
+const declared = /^[a-zA-Z0-9_.:-]{1,256}$/
+
 type Calls = ReadonlyArray<ModelToolCall>
 
 /**
@@ -43,11 +46,16 @@ export class Checker {
   private readonly ids = new Set<string>()
   private readonly messages: ReadonlyArray<Message>
   private readonly trusted: boolean
+  private readonly legalNames: RegExp
   private from: number
 
-  /** Begins at message `from`; those before are taken as checked. */
-  constructor(messages: ReadonlyArray<Message>, options: { readonly from?: number; readonly texts?: "trusted" } = {}) {
+  /** Begins at message `from`; those before are taken as checked. `names` accepts what tools may be declared as, too. */
+  constructor(
+    messages: ReadonlyArray<Message>,
+    options: { readonly from?: number; readonly texts?: "trusted"; readonly names?: "declared" } = {}
+  ) {
     this.messages = messages
+    this.legalNames = options.names === "declared" ? declared : legal
     this.trusted = options.texts === "trusted"
     this.from = options.from ?? 0
     // Ids are unique over the whole conversation, so those of checked messages are only collected.
@@ -95,7 +103,7 @@ export class Checker {
   }
 
   private call(message: number, index: number, call: ModelToolCall): void {
-    if (!legal.test(call.name)) this.say("illegal_name", message, index)
+    if (!this.legalNames.test(call.name)) this.say("illegal_name", message, index)
     if (!legal.test(call.id)) this.say("illegal_id", message, index)
     if (this.ids.has(call.id)) this.say("repeated_id", message, index)
     this.ids.add(call.id)

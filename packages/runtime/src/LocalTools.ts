@@ -16,7 +16,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { Catalog, type CatalogTool, clientTool } from "./Catalog.ts"
 import { answered, busy, expired } from "./ClientOutcome.ts"
-import { ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
+import { type ExecutionOutcome, ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
 
 /** Executes a call; interruption of the fiber is the cancellation. */
 export type Execute = (call: ToolInvocation) => Effect.Effect<ToolOutcome>
@@ -27,8 +27,11 @@ export interface LocalTool extends CatalogTool {
 }
 
 /** An executor for local tools; what is none of them goes to `otherwise`. */
-export const router = (tools: ReadonlyArray<LocalTool>, otherwise: Execute): Execute => {
-  const byName = new Map(tools.map((tool) => [tool.name, tool.execute]))
+export const router = <O extends ExecutionOutcome>(
+  tools: ReadonlyArray<LocalTool>,
+  otherwise: (call: ToolInvocation) => Effect.Effect<O>
+): (call: ToolInvocation) => Effect.Effect<O | ToolOutcome> => {
+  const byName = new Map(tools.map((tool): [string, typeof otherwise | Execute] => [tool.name, tool.execute]))
   return (call) => (byName.get(call.name) ?? otherwise)(call)
 }
 

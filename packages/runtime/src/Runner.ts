@@ -70,7 +70,9 @@ export class AgentRunner extends Context.Service<AgentRunner, {
 
       const work = Effect.fnUntraced(function*(agent: Agent, prompt: string) {
         yield* agent.history.append([{ kind: "user", ...ownerOf(agent), text: prompt }])
-        return yield* loop.run(agent)
+        const end = yield* loop.run(agent)
+        // a run of this runner does not suspend: none of its agents has `suspends`
+        return end._tag === "Answered" ? end.text : yield* Effect.die(new Error("a step ended unanswered"))
       })
 
       const bounded = (agent: Agent, prompt: string): Effect.Effect<string, LoopError | RunTimedOut> => {
@@ -190,6 +192,8 @@ const errorOf = (error: LoopError | RunTimedOut): RunError => {
       return { code: error.code, message: Redaction.protectMessage(error.message, 1000) }
     case "StorageFailed":
       return { code: "storage_failed", message: Redaction.protectMessage(error.message, 1000) }
+    case "UsageLimitExceeded":
+      return { code: "usage_limit_exceeded", message: `The run used up its bound of ${error.limit} ${error.bound}.` }
     case "TurnLimitReached":
       return { code: "turn_limit", message: `The run made ${error.limit} model requests, which is its limit.` }
     case "RunTimedOut":

@@ -90,15 +90,19 @@ export class Tasks extends Context.Service<Tasks, {
           depth: parent.depth + 1,
           view: TaskScope.viewOf(parent, scope, args),
           history,
-          label: args.description
+          label: args.description,
+          suspends: false
         }
         const owner = ownerOf(agent)
         yield* history.append([
           ...(args.resume === undefined ? [{ kind: "scope", ...owner, scope } as const] : []),
           { kind: "user", ...owner, text: args.prompt }
         ])
-        const text = yield* loop.run(agent)
-        return finished(text, taskId, maxBytes)
+        const end = yield* loop.run(agent)
+        // a delegated agent never suspends (CHD-2)
+        return end._tag === "Answered"
+          ? finished(end.text, taskId, maxBytes)
+          : yield* Effect.die(new Error("a step ended unanswered"))
       })
 
       const execute = (call: ToolInvocation): Effect.Effect<ToolOutcome> =>
@@ -200,6 +204,8 @@ const reasonOf = (error: LoopError): string => {
       return `the model said: ${Redaction.protectMessage(error.message, 1000)}`
     case "StorageFailed":
       return "its conversation could not be stored"
+    case "UsageLimitExceeded":
+      return `the run used up its bound of ${error.limit} ${error.bound}`
     case "TurnLimitReached":
       return `the run made ${error.limit} model requests, which is its limit`
     case "HistoryInvalid":

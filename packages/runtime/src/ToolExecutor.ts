@@ -32,6 +32,8 @@ export interface ToolInvocation {
   /** Whose call it is: its run, its identities and what it may do. */
   readonly agent: Agent
   readonly activityId: Ids.ActivityId
+  /** The id under which the history has the call; one of its own for a call inside another one. */
+  readonly callId: string
   readonly name: string
   /** A JSON object as compact, lossless text. */
   readonly arguments: JsonText
@@ -46,7 +48,7 @@ export interface ToolInvocation {
 }
 
 /**
- * What came of a call. `Success` and `Failure` are what the tool told; `Refused` never reached it; `Uncertain` ended
+ * How a call ended. `Success` and `Failure` are what the tool told; `Refused` never reached it; `Uncertain` ended
  * without an answer though it may have executed (CAL-8).
  */
 export type ToolOutcome =
@@ -55,7 +57,20 @@ export type ToolOutcome =
   | { readonly _tag: "Refused"; readonly code: string; readonly message: string }
   | { readonly _tag: "Uncertain"; readonly code: string; readonly message: string }
 
+/**
+ * A call that ends its step unanswered: the run is over, and a later one goes on with what was answered meanwhile.
+ * `arguments` is the text as hooks left it; an `approval` waits for a decision, a `call` for its result (RUN-2).
+ */
+export interface DeferredOutcome {
+  readonly _tag: "Deferred"
+  readonly category: "call" | "approval"
+  readonly arguments: JsonText
+}
+
+/** What came of executing a call: its end, or that it has none in this run. */
+export type ExecutionOutcome = ToolOutcome | DeferredOutcome
+
 /** Executes admitted calls: over the wire (`Broker`), in this process (`ToolHandlers`), or by ending the run. */
 export class ToolExecutor extends Context.Service<ToolExecutor, {
-  readonly execute: (call: ToolInvocation) => Effect.Effect<ToolOutcome>
+  readonly execute: (call: ToolInvocation) => Effect.Effect<ExecutionOutcome>
 }>()("@errand/runtime/ToolExecutor") {}

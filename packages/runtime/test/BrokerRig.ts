@@ -101,6 +101,7 @@ export const invocation = (
 ): ToolInvocation => ({
   agent: { ...root(run), ...task },
   activityId: "activity" as Ids.ActivityId,
+  callId: "call",
   name: "client__tool",
   arguments: "{}" as JsonText,
   depth: 1,

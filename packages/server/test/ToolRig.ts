@@ -25,6 +25,7 @@ const agent: Agent = {
 export const invocation = (name: string, args: string, extra: Partial<ToolInvocation> = {}): ToolInvocation => ({
   agent,
   activityId: "outer" as Ids.ActivityId,
+  callId: "outer",
   name,
   arguments: args as JsonText,
   depth: 1,

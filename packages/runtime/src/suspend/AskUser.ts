@@ -89,7 +89,7 @@ const declared = Result.getOrThrow(make({
 const decodeArguments = argumentsDecoder(Arguments)
 
 /** The tool; its answers are checked against the questions whoever gives them. */
-export const tool: ClientTool<Arguments, Success> = Object.freeze({
+export const tool: ClientTool<Arguments, Success, unknown, "ask_user"> = Object.freeze({
   ...declared,
   checkSuccess: (value: unknown, argumentsText: string) =>
     declared.checkSuccess(value, argumentsText) ??

@@ -35,8 +35,13 @@ export type JsonSchemaOf<A> = Schema.Codec<A, unknown>
  * A checked declaration. `parameters` is the compact text of the JSON Schema in the declared key order,
  * `canonicalParameters` the same for fingerprints (SUS-6), `metadata` the compact text of an object.
  */
-export interface ClientTool<out Arguments = unknown, out Success = unknown, out Failure = unknown> {
-  readonly name: string
+export interface ClientTool<
+  out Arguments = unknown,
+  out Success = unknown,
+  out Failure = unknown,
+  out Name extends string = string
+> {
+  readonly name: Name
   readonly description: string
   readonly parameters: JsonText
   readonly canonicalParameters: JsonText
@@ -170,9 +175,9 @@ const build = (
 }
 
 /** Declares a tool with raw JSON Schema; arguments and answers stay plain JSON (DCL-1). */
-export const raw = (
-  options: Options & { readonly parameters: Readonly<Record<string, unknown>> }
-): Result.Result<ClientTool, ClientToolInvalid> =>
+export const raw = <const Name extends string>(
+  options: Options & { readonly name: Name; readonly parameters: Readonly<Record<string, unknown>> }
+): Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid> =>
   build(options, fields, options.parameters, (schema) => ({
     schemas: null,
     checkArguments: (text) =>
@@ -181,7 +186,7 @@ export const raw = (
         onSuccess: (value) => SchemaCheck.check(schema, value, "arguments")
       }),
     checkSuccess: () => null
-  }))
+  })) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -214,13 +219,14 @@ export const decoder = <A>(
  * Declares a tool from Effect Schemas: the JSON Schema is derived with everything inlined, arguments and answers are
  * typed (DCL-2). A schema that refers to itself is `client_tool_schema_recursive`.
  */
-export const make = <A, S = unknown, F = unknown>(
+export const make = <A, const Name extends string, S = unknown, F = unknown>(
   options: Options & {
+    readonly name: Name
     readonly parameters: JsonSchemaOf<A>
     readonly success?: JsonSchemaOf<S>
     readonly failure?: JsonSchemaOf<F>
   }
-): Result.Result<ClientTool<A, S, F>, ClientToolInvalid> => {
+): Result.Result<ClientTool<A, S, F, Name>, ClientToolInvalid> => {
   const invalid = (field: string, code: ClientToolInvalid["code"], rule: string) =>
     Result.fail(new ClientToolInvalid({ code, tool: String(options.name), field, path: field, rule }))
   let parameters: unknown
@@ -253,5 +259,5 @@ export const make = <A, S = unknown, F = unknown>(
     checkArguments: (text) => faultOf(decodeArguments(text)),
     checkSuccess: decodeSuccess === null ? () => null : (value) => faultOf(decodeSuccess(value))
   }))
-  return tool as Result.Result<ClientTool<A, S, F>, ClientToolInvalid>
+  return tool as Result.Result<ClientTool<A, S, F, Name>, ClientToolInvalid>
 }

@@ -12,14 +12,14 @@ import { checkText } from "./FieldRules.ts"
 export const limits = { toolsets: 32, tools: 128, idCharacters: 256 } as const
 
 /** A group of client tools; at least one, names unique (DCL-3). */
-export interface ClientToolset {
+export interface ClientToolset<out Tool extends ClientTool = ClientTool> {
   readonly toolsetId: string
-  readonly tools: ReadonlyArray<ClientTool>
+  readonly tools: ReadonlyArray<Tool>
 }
 
 /** The client tools of a definition, and whether a run may bring others (DCL-4, SUR-1, SUR-2). */
-export interface ClientToolsSpec {
-  readonly defaultToolsets: ReadonlyArray<ClientToolset>
+export interface ClientToolsSpec<out Tool extends ClientTool = ClientTool> {
+  readonly defaultToolsets: ReadonlyArray<ClientToolset<Tool>>
   readonly allowRunOverride: boolean
 }
 
@@ -49,14 +49,14 @@ const invalid = (
   Result.fail(new ClientToolsetInvalid({ code, toolsetId: typeof toolsetId === "string" ? toolsetId : "", tool, rule }))
 
 /** A toolset with at least one tool and unique names; later changes to the given list have no effect (DCL-3, DCL-5). */
-export const make = (
+export const make = <Tool extends ClientTool>(
   toolsetId: string,
-  tools: ReadonlyArray<ClientTool>
-): Result.Result<ClientToolset, ClientToolsetInvalid> => {
+  tools: ReadonlyArray<Tool>
+): Result.Result<ClientToolset<Tool>, ClientToolsetInvalid> => {
   const id = checkText(toolsetId, "toolset_id", limits.idCharacters)
   if (id !== null) return invalid("client_toolset_invalid", toolsetId, null, `${id.path} ${id.rule}`)
   if (tools.length === 0) return invalid("client_toolset_invalid", toolsetId, null, "must hold at least one tool")
-  const toolset: ClientToolset = Object.freeze({ toolsetId, tools: Object.freeze([...tools]) })
+  const toolset: ClientToolset<Tool> = Object.freeze({ toolsetId, tools: Object.freeze([...tools]) })
   return Result.map(check([toolset]), () => toolset)
 }
 
@@ -86,9 +86,9 @@ export const check = (toolsets: ReadonlyArray<ClientToolset>): Result.Result<voi
 }
 
 /** What a definition says about client tools; nothing by default (DCL-4). */
-export const spec = (
-  options: { readonly defaultToolsets?: ReadonlyArray<ClientToolset>; readonly allowRunOverride?: boolean } = {}
-): Result.Result<ClientToolsSpec, ClientToolsetInvalid> => {
+export const spec = <Tool extends ClientTool = never>(
+  options: { readonly defaultToolsets?: ReadonlyArray<ClientToolset<Tool>>; readonly allowRunOverride?: boolean } = {}
+): Result.Result<ClientToolsSpec<Tool>, ClientToolsetInvalid> => {
   const defaultToolsets = Object.freeze([...options.defaultToolsets ?? []])
   return Result.map(
     check(defaultToolsets),
