@@ -139,7 +139,11 @@ export class Broker extends Context.Service<Broker, {
           one.waiting = outbox.enqueue({
             event: "client.tool.call",
             data: {
-              ...identity,
+              session_id: run.sessionId,
+              run_id: run.runId,
+              call_id,
+              task_id: taskId,
+              subagent_id: subagentId,
               name: invocation.name,
               arguments: invocation.arguments,
               timeout_ms: invocation.timeoutMs

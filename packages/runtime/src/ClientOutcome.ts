@@ -27,8 +27,8 @@ export const answered = (answer: {
   readonly status: "success" | "error"
   readonly text: string
   readonly structured?: JsonText | undefined
-}): ToolOutcome => ({
-  _tag: answer.status === "success" ? "Success" : "Failure",
-  text: answer.text,
-  ...(answer.structured === undefined ? {} : { structured: answer.structured })
-})
+}): ToolOutcome => {
+  const _tag = answer.status === "success" ? "Success" : "Failure"
+  const { structured, text } = answer
+  return structured === undefined ? { _tag, text } : { _tag, text, structured }
+}

@@ -26,7 +26,8 @@ export class Conversation {
         return
       case "assistant": {
         const { provider, text, toolCalls } = record
-        this.messages.push({ role: "assistant", text, toolCalls, ...(provider === undefined ? {} : { provider }) })
+        const message: Message = { role: "assistant", text, toolCalls }
+        this.messages.push(provider === undefined ? message : { ...message, provider })
         for (const call of toolCalls) this.callIds.add(call.id)
         this.results = []
         this.missing = toolCalls.length
