@@ -26,13 +26,24 @@ export class Connection {
   clientTools = false
   /** Whether `tool.cards` was negotiated (CRD-1). */
   cards = false
-  idsLeft: number
+  private ids: number
+  private spent = 0
   private readonly used = new Set<string>()
   private readonly limits: Limits.BaseLimits
 
   constructor(limits: Limits.BaseLimits) {
     this.limits = limits
-    this.idsLeft = limits.request_ids
+    this.ids = limits.request_ids
+  }
+
+  /** How many request ids are left (LIF-9). */
+  get idsLeft(): number {
+    return Math.max(0, this.ids - this.spent)
+  }
+
+  /** Sets how many ids the connection has in all; what was used stays used (PGM-6). */
+  grant(ids: number): void {
+    this.ids = ids
   }
 
   /** Decides about one line that is not blank. */
@@ -64,7 +75,7 @@ export class Connection {
 
   private use(id: string | null): void {
     if (this.idsLeft === 0) return
-    this.idsLeft--
+    this.spent++
     if (id !== null) this.used.add(id)
   }
 

@@ -3,9 +3,9 @@
  *
  * Rule: the state goes `new` to `initializing` to `ready`, or back to `new` with nothing left of the attempt.
  */
-import { type JsonText, type Limits, Negotiation, Registry, type Requests, WireError } from "@errand/protocol"
+import { type JsonText, Limits, Negotiation, Registry, type Requests, WireError } from "@errand/protocol"
 import type { Outbox } from "@errand/runtime"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -54,6 +54,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
       Effect.mapError((error) => new WireError("configuration_invalid", error.message))
     )
     live = services
+    return Context.get(services, Limits.Limits)
   })
 
   const run = Effect.fnUntraced(function*(params: Requests.Params<"initialize">) {
@@ -75,7 +76,7 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
     connection.clientTools = clientTools !== null
     connection.cards = optional.includes("tool.cards")
     const registry = Registry.make(tools.success)
-    yield* start(clientTools === null ? { ...registry, negotiated: false } : registry).pipe(
+    const granted = yield* start(clientTools === null ? { ...registry, negotiated: false } : registry).pipe(
       Effect.onExit((exit) => {
         if (Exit.isSuccess(exit)) return Effect.void
         if (connection.state === "initializing") connection.state = "new"
@@ -84,10 +85,11 @@ export const make = Effect.fnUntraced(function*(connection: Connection, limits: 
       })
     )
     if (connection.state === "initializing") connection.state = "ready"
+    connection.grant(granted.base.request_ids)
     return Negotiation.initializeResult({
       negotiated: negotiated.success,
       tools: tools.success.map((tool) => tool.name),
-      limits,
+      limits: granted,
       server: { name: "errand", version }
     })
   })

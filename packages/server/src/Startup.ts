@@ -49,7 +49,7 @@ export type Live = AgentRunner | Approvals | Attachment | Broker | ModelTurn | R
 export interface Parts {
   readonly settings:
     & Pick<Settings, "instructions" | "permissions" | "runTimeoutMs" | "turnLimit">
-    & Partial<Pick<Settings, "catalog">>
+    & Partial<Pick<Settings, "catalog" | "requestIds">>
   readonly model: Layer.Layer<ModelTurn>
   readonly store: Layer.Layer<SessionStore>
   /** Tools that the server executes itself, in the order in which they are offered. */
@@ -64,7 +64,10 @@ export interface Parts {
 
 /** Starts a connection's services. */
 export class Startup extends Context.Service<Startup, {
-  /** Builds the services in the scope; a failure has undone what it began when the scope closes. */
+  /**
+   * Builds the services in the scope; a failure has undone what it began when the scope closes. The context also holds
+   * the `Limits` that the config file asked for (REQ-4).
+   */
   readonly start: (
     registry: Registry["Service"]
   ) => Effect.Effect<Context.Context<Live>, ConfigurationInvalid, Outbox | Scope.Scope>
@@ -73,7 +76,12 @@ export class Startup extends Context.Service<Startup, {
   static readonly layerOf = (parts: Effect.Effect<Parts, ConfigurationInvalid, Scope.Scope>) =>
     Layer.succeed(Startup, {
       start: Effect.fnUntraced(function*(registry: Registry["Service"]) {
-        return yield* Layer.build(compose(registry, yield* parts))
+        const limits = yield* Limits.Limits
+        const given = yield* parts
+        const { requestIds = null } = given.settings
+        const base = { ...limits.base, ...(requestIds === null ? {} : { request_ids: requestIds }) }
+        const started = yield* Layer.build(compose(registry, given))
+        return Context.add(started, Limits.Limits, { ...limits, base })
       })
     })
 
