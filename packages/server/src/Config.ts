@@ -27,14 +27,19 @@ export const HookCommand = Schema.Struct({
 })
 export type HookCommand = typeof HookCommand.Type
 
-/** An MCP server: a command to spawn, or the address of one that runs (BLT-5). */
+/** An MCP server: a command to spawn, or the address of one that runs (BLT-5); `type` says again which it is. */
 export const McpServer = Schema.Union([
   Schema.Struct({
-    command: Schema.String,
+    type: Schema.optionalKey(Schema.Literal("stdio")),
+    command: Schema.String.check(Schema.isMinLength(1)),
     args: Schema.optionalKey(Schema.Array(Schema.String)),
     env: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
   }),
-  Schema.Struct({ url: Schema.String, headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)) })
+  Schema.Struct({
+    type: Schema.optionalKey(Schema.Literal("http")),
+    url: Schema.String.check(Schema.isPattern(/^https?:\/\/[^/]/)),
+    headers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String))
+  })
 ])
 export type McpServer = typeof McpServer.Type
 
