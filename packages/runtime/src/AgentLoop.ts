@@ -11,15 +11,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { Agent } from "./Agent.ts"
+import type { Agent, Usage, UsageBounds } from "./Agent.ts"
 import * as Bounds from "./Bounds.ts"
-import { Catalog } from "./Catalog.ts"
+import { Catalog, type View } from "./Catalog.ts"
 import type { History, Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
 import { type ModelEvent, type ModelFailed, type ModelToolCall, ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
+import type { PipelineCall } from "./PipelineCall.ts"
 import * as TextParts from "./TextParts.ts"
-import { type PipelineCall, ToolPipeline } from "./ToolPipeline.ts"
+import { ToolPipeline } from "./ToolPipeline.ts"
 
 /** The loop made as many model requests as it may (TRN-6). */
 export class TurnLimitReached extends Data.TaggedError("TurnLimitReached")<{ readonly limit: number }> {}
@@ -29,7 +30,18 @@ export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{
   readonly violations: ReadonlyArray<HistoryCheck.Violation>
 }> {}
 
-export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | HistoryInvalid
+/** The run used up one of its own bounds (RUN-6). */
+export class UsageLimitExceeded extends Data.TaggedError("UsageLimitExceeded")<{
+  readonly bound: keyof UsageBounds
+  readonly limit: number
+}> {}
+
+export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | UsageLimitExceeded | HistoryInvalid
+
+/** How a loop ends: the model answered without tool calls, or calls of its last message wait for a later run (RUN-2). */
+export type LoopEnd =
+  | { readonly _tag: "Answered"; readonly text: string }
+  | { readonly _tag: "Deferred"; readonly calls: ReadonlyArray<PipelineCall> }
 
 /** How many model requests a run may make, subagents included (TRN-6). */
 export const TurnLimit = Context.Reference<number>("@errand/runtime/TurnLimit", { defaultValue: () => 100 })
@@ -49,8 +61,8 @@ interface Answer {
 
 /** Runs the loop of one agent. */
 export class AgentLoop extends Context.Service<AgentLoop, {
-  /** Runs until the model answers without tool calls; gives that answer's text. */
-  readonly run: (agent: Agent) => Effect.Effect<string, LoopError>
+  /** Runs until the model answers without tool calls, or a step ends unanswered. */
+  readonly run: (agent: Agent) => Effect.Effect<LoopEnd, LoopError>
 }>()("@errand/runtime/AgentLoop") {
   static readonly layerNoDeps = Layer.effect(
     AgentLoop,
@@ -65,7 +77,11 @@ export class AgentLoop extends Context.Service<AgentLoop, {
       const checkerOf = (history: History): HistoryCheck.Checker => {
         let checker = checkers.get(history)
         if (checker === undefined) {
-          checker = new HistoryCheck.Checker(history.messages, { texts: "trusted" })
+          checker = new HistoryCheck.Checker(history.messages, {
+            texts: "trusted",
+            names: "declared",
+            from: history.checked ?? 0
+          })
           checkers.set(history, checker)
         }
         return checker
@@ -129,6 +145,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
         messageId: Ids.MessageId,
         answer: Answer,
         calls: ReadonlyArray<PipelineCall>,
+        tooMany: boolean,
         restore: Restore
       ) {
         const said: Record = {
@@ -143,22 +160,34 @@ export class AgentLoop extends Context.Service<AgentLoop, {
         const { provider } = answer
         yield* agent.history.append([provider === undefined ? said : { ...said, provider }])
         if (answer.text !== "" && agent.taskId === null) yield* reconcile(agent, messageId, answer.text)
-        if (calls.length > 0) yield* settleAll(agent, calls, restore)
+        if (tooMany) yield* pipeline.close(agent, calls)
+        else if (calls.length > 0) yield* settleAll(agent, calls, restore)
       })
 
       const run = Effect.fnUntraced(function*(agent: Agent) {
-        const { history } = agent
+        const { bounds, history } = agent
+        let misfits = 0
         while (true) {
           if (agent.run.failure !== undefined) return yield* agent.run.failure
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
+          const exceeded = bounds === undefined ? null : boundReached(bounds, agent.usage)
+          if (exceeded !== null) return yield* exceeded
           const violations = checkerOf(history).advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
           const answer = yield* ask(agent, messageId)
-          const calls = legalCalls(agent, messageId, answer.toolCalls, newId)
+          const calls = legalCalls(agent, messageId, answer.toolCalls, newId, catalog)
           agent.usage.toolCalls += calls.length
-          yield* Effect.uninterruptibleMask((restore) => follow(agent, messageId, answer, calls, restore))
-          if (calls.length === 0) return answer.text
+          const tooMany = bounds !== undefined && agent.usage.toolCalls > bounds.toolCalls
+          yield* Effect.uninterruptibleMask((restore) => follow(agent, messageId, answer, calls, tooMany, restore))
+          if (calls.length === 0) return { _tag: "Answered", text: answer.text } as const
+          if (calls.some(isDeferred)) return { _tag: "Deferred", calls } as const
+          if (bounds === undefined) continue
+          if (tooMany) return yield* new UsageLimitExceeded({ bound: "toolCalls", limit: bounds.toolCalls })
+          misfits = calls.some(isMisfit) ? misfits + 1 : 0
+          if (misfits > bounds.retries) {
+            return yield* new UsageLimitExceeded({ bound: "retries", limit: bounds.retries })
+          }
         }
       })
 
@@ -169,6 +198,17 @@ export class AgentLoop extends Context.Service<AgentLoop, {
     })
   )
 }
+
+const isDeferred = (call: PipelineCall): boolean => call.deferred !== undefined
+const isMisfit = (call: PipelineCall): boolean => call.misfit === true
+
+/** Why no further model request may be made, or null. */
+const boundReached = (bounds: UsageBounds, usage: Usage): UsageLimitExceeded | null =>
+  usage.modelRequests >= bounds.modelRequests
+    ? new UsageLimitExceeded({ bound: "modelRequests", limit: bounds.modelRequests })
+    : usage.inputTokens + usage.outputTokens > bounds.tokens
+    ? new UsageLimitExceeded({ bound: "tokens", limit: bounds.tokens })
+    : null
 
 /** Puts a model's answer together, and shows its text while it comes (TRN-4). */
 class Answering {
@@ -240,7 +280,8 @@ const legalCalls = (
   agent: Agent,
   messageId: Ids.MessageId,
   toolCalls: ReadonlyArray<ModelToolCall>,
-  newId: () => string
+  newId: () => string,
+  catalog: Catalog["Service"]
 ): ReadonlyArray<PipelineCall> => {
   const taken = new Set<string>()
   return toolCalls.map((call, index) => {
@@ -252,11 +293,18 @@ const legalCalls = (
       index,
       id,
       asked: call.name,
-      name: HistoryCheck.legalName(call.name),
+      name: declaredName(catalog, agent.view, call.name),
       arguments: Bounds.read(call.arguments),
       activityId: newId() as Ids.ActivityId,
       started: false,
-      settled: false
+      settled: false,
+      deferred: undefined
     }
   })
+}
+
+/** A declared name stays as it is: what a provider does not allow has an alias there (MDL-4, DCL-10). */
+const declaredName = (catalog: Catalog["Service"], view: View, name: string): string => {
+  const legal = HistoryCheck.legalName(name)
+  return legal === name || catalog.resolve(view, name)._tag === "Tool" ? name : legal
 }

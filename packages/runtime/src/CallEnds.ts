@@ -73,7 +73,9 @@ export const protect = <O extends ExecutionOutcome>(
 ): O | ToolOutcome => {
   if (outcome._tag !== "Success" && outcome._tag !== "Failure") return outcome
   const safe = Redaction.protectResult(outcome, maxBytes)
-  return Result.isSuccess(safe) ? { _tag: outcome._tag, ...safe.success } : rejected(tool, safe.failure.message)
+  if (Result.isFailure(safe)) return rejected(tool, safe.failure.message)
+  const { structured, text } = safe.success
+  return structured === undefined ? { _tag: outcome._tag, text } : { _tag: outcome._tag, text, structured }
 }
 
 /** The result is known and cannot be shown. */

@@ -16,47 +16,34 @@ import * as Result from "effect/Result"
 import { type Agent, ownerOf } from "./Agent.ts"
 import { Approvals } from "./Approvals.ts"
 import * as Bounds from "./Bounds.ts"
+import * as CallEnds from "./CallEnds.ts"
 import { Catalog, type CatalogTool, type ToolKind } from "./Catalog.ts"
 import type { Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
-import { askAfter, askBefore, type HookedCall, HookRejected, ToolHooks } from "./Hooks.ts"
+import { askAfter, askBefore, type HookedCall, HookRejected, ToolHooks, type ToolHooksService } from "./Hooks.ts"
 import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
-import * as Redaction from "./Redaction.ts"
+import type { AttemptedCall, PipelineCall } from "./PipelineCall.ts"
 import * as ToolContent from "./ToolContent.ts"
-import { type Answered, type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
-
-/** A call on its way; `name` and `id` are legal. */
-export interface AttemptedCall extends Answered {
-  readonly id: string
-  /** The name the model used, which the catalog looks up. */
-  readonly asked: string
-  /** The name that history and events show. */
-  readonly name: string
-  readonly arguments: Bounds.ReadArguments
-  readonly activityId: Ids.ActivityId
-  /** Set when the executor was given the call: from then on it may have executed. */
-  started: boolean
-}
-
-/** A call of an assistant message that is recorded already. */
-export interface PipelineCall extends AttemptedCall {
-  readonly messageId: Ids.MessageId
-  readonly index: number
-  /** Set when its result is recorded. */
-  settled: boolean
-}
+import { type ExecutionOutcome, type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Takes tool calls through the steps. */
 export class ToolPipeline extends Context.Service<ToolPipeline, {
   /** Runs steps 1 to 7 and tells what came of the call; nothing is shown or recorded. */
-  readonly attempt: (agent: Agent, call: AttemptedCall) => Effect.Effect<ToolOutcome>
+  readonly attempt: (agent: Agent, call: AttemptedCall) => Effect.Effect<ExecutionOutcome>
   /** A call that another call makes; what executes tools finds it in `ToolInvocation.nested`. */
   readonly nested: Nested
-  /** Runs all steps; when it returns the result is recorded and shown (SES-9). */
+  /** Runs all steps; when it returns the result is recorded and shown (SES-9), or `call.deferred` says what is awaited. */
   readonly settle: (agent: Agent, call: PipelineCall) => Effect.Effect<void, StorageFailed>
+  /** Steps 6 to 8 for the answer to a call that an earlier run deferred; `args` is what that run made of its arguments. */
+  readonly deliver: (
+    agent: Agent,
+    call: PipelineCall,
+    args: JsonText,
+    answer: ToolOutcome
+  ) => Effect.Effect<void, StorageFailed>
   /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2). */
   readonly close: (agent: Agent, calls: ReadonlyArray<PipelineCall>) => Effect.Effect<void, StorageFailed>
 }>()("@errand/runtime/ToolPipeline") {
@@ -82,29 +69,37 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         if (hooks !== null && given._tag === "Object") {
           hooked = hookedCall(agent, call, tool, given.text)
           const verdict = yield* askBefore(hooks, hooked)
-          if (!verdict.allow) return refusedByHook(tool, verdict.reason)
+          if (!verdict.allow) return CallEnds.refusedByHook(tool, verdict.reason)
           if (verdict.arguments !== undefined) {
             given = Bounds.read(verdict.arguments)
             hooked = { ...hooked, arguments: verdict.arguments }
           }
         }
         const bounded = Bounds.check(tool, given, limits)
-        if (Result.isFailure(bounded)) return bounded.failure
+        if (Result.isFailure(bounded)) {
+          call.misfit = true
+          return bounded.failure
+        }
 
         if (decision === "ask") {
           const verdict = yield* approvals.ask({
             run: agent.run,
             activityId: call.activityId,
+            callId: call.id,
             name: tool.name,
-            summary: summaryOf(tool, bounded.success.text)
+            summary: CallEnds.summaryOf(tool, bounded.success.text)
           })
-          if (verdict !== "allowed") return notApproved(tool, verdict)
+          if (verdict === "deferred") {
+            return { _tag: "Deferred", category: "approval", arguments: bounded.success.text } as const
+          }
+          if (verdict !== "allowed") return CallEnds.notApproved(tool, verdict)
         }
 
         call.started = true
         const outcome = yield* executor.execute({
           agent,
           activityId: call.activityId,
+          callId: call.id,
           name: tool.name,
           arguments: bounded.success.text,
           depth: bounded.success.depth,
@@ -113,14 +108,31 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           nested,
           answered: call
         })
-        const safe = protect(tool, outcome, maxBytes)
-        if (hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")) return safe
+        const safe = CallEnds.protect(tool, outcome, maxBytes)
+        return hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
+          ? safe
+          : yield* askedAfter(hooks, call, tool, hooked, safe)
+      })
+
+      const askedAfter = Effect.fnUntraced(function*(
+        hooks: ToolHooksService,
+        call: AttemptedCall,
+        tool: CatalogTool,
+        hooked: HookedCall,
+        safe: ToolOutcome & { readonly _tag: "Success" | "Failure" }
+      ) {
         call.answer = safe
         const { _tag, ...told } = safe
         const replaced = yield* askAfter(hooks, hooked, { ...told, status: _tag === "Success" ? "success" : "error" })
         if (replaced === undefined) return safe
-        if (replaced instanceof HookRejected) return rejected(tool, `a hook rejected it (${replaced.reason})`)
-        return protect(tool, { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" }, maxBytes)
+        if (replaced instanceof HookRejected) {
+          return CallEnds.rejected(tool, `a hook rejected it (${replaced.reason})`)
+        }
+        return CallEnds.protect(
+          tool,
+          { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" },
+          maxBytes
+        )
       })
 
       const kindOf = (agent: Agent, call: AttemptedCall): ToolKind | undefined => {
@@ -160,13 +172,35 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         yield* activity(agent, call, "running")
         const exit = yield* Effect.exit(restore(attempt(agent, call)))
         const outcome = yield* outcomeOf(call, exit)
-        const end = ToolContent.encode(outcome, kindOf(agent, call))
+        if (outcome._tag === "Deferred" && agent.suspends === true) {
+          call.started = false
+          call.deferred = outcome
+          return
+        }
+        const kind = kindOf(agent, call)
+        const end = ToolContent.encode(CallEnds.endOf(outcome, kind, CallEnds.undeferrable), kind)
         yield* agent.history.append([record(agent, call, end)])
         call.settled = true
         yield* activity(agent, call, end.outcome)
       })
       const settle = (agent: Agent, call: PipelineCall): Effect.Effect<void, StorageFailed> =>
         Effect.uninterruptibleMask((restore) => settleMasked(agent, call, restore))
+
+      const deliver: ToolPipeline["Service"]["deliver"] = (agent, call, args, answer) =>
+        Effect.uninterruptibleMask(Effect.fnUntraced(function*(restore) {
+          yield* activity(agent, call, "running")
+          const tool = catalog.tools.find((tool) => tool.name === call.name)
+          const safe = CallEnds.protect(tool, answer, maxBytes)
+          const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
+          const outcome = plain ? safe : yield* outcomeOf(
+            call,
+            yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe)))
+          )
+          const end = ToolContent.encode(outcome, tool?.kind ?? "client")
+          yield* agent.history.append([record(agent, call, end)])
+          call.settled = true
+          yield* activity(agent, call, end.outcome)
+        }))
 
       const nested: Nested = (agent, asked, args, within) =>
         Effect.uninterruptibleMask((restore) =>
@@ -200,12 +234,14 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
               outcomeOf(call, exit),
               () => Effect.ignore(end("cancelled"), { log: "Error" })
             )
-            if (within !== undefined) within.answer = outcome
-            return yield* Effect.match(end(ToolContent.encode(outcome, kindOf(agent, call)).outcome), {
-              onSuccess: () => outcome,
+            const kind = kindOf(agent, call)
+            const settled = CallEnds.endOf(outcome, kind, CallEnds.undeferrableInside)
+            if (within !== undefined) within.answer = settled
+            return yield* Effect.match(end(ToolContent.encode(settled, kind).outcome), {
+              onSuccess: () => settled,
               onFailure: (error) => {
                 agent.run.failure ??= error
-                return unrecorded
+                return CallEnds.unrecorded
               }
             })
           })
@@ -222,42 +258,21 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         }
       })
 
-      return ToolPipeline.of({ attempt, nested, settle, close })
+      return ToolPipeline.of({ attempt, nested, settle, deliver, close })
     })
   )
 }
 
 /** What came of an attempt; one that was cut off before the tool told anything stays interrupted. */
-const outcomeOf = (call: AttemptedCall, exit: Exit.Exit<ToolOutcome>): Effect.Effect<ToolOutcome> => {
+const outcomeOf = <O extends ExecutionOutcome>(
+  call: AttemptedCall,
+  exit: Exit.Exit<O>
+): Effect.Effect<O | ToolOutcome> => {
   if (Exit.isSuccess(exit)) return exit
   if (!Cause.hasInterrupts(exit.cause)) {
-    return Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), unexpected)
+    return Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), CallEnds.unexpected)
   }
   return call.answer === undefined ? Effect.failCause(exit.cause) : Effect.succeed(call.answer)
-}
-
-/** How much a person who is asked is shown. */
-const SUMMARY_CHARACTERS = 2000
-
-/** What a person who is asked is shown: protected on both levels, as JSON and as text. */
-const summaryOf = (tool: CatalogTool, args: JsonText): string => {
-  if (tool.summary !== undefined) return Redaction.protectMessage(tool.summary(args), SUMMARY_CHARACTERS)
-  const shown = Redaction.protectJson(args)
-  const text = Result.isSuccess(shown) ? shown.success : "with arguments that cannot be shown"
-  return Redaction.protectMessage(`${tool.name} ${text}`, SUMMARY_CHARACTERS)
-}
-
-const unexpected: ToolOutcome = {
-  _tag: "Uncertain",
-  code: "internal_error",
-  message: "The tool failed unexpectedly. It may have executed: do not repeat it blindly."
-}
-
-/** What a tool reads of a call whose end storage refused; the run fails with that all the same (SES-9). */
-const unrecorded: ToolOutcome = {
-  _tag: "Uncertain",
-  code: "storage_failed",
-  message: "The call ended, but that cannot be recorded. Do not repeat it blindly."
 }
 
 const hookedCall = (agent: Agent, call: AttemptedCall, tool: CatalogTool, args: JsonText): HookedCall => ({
@@ -267,35 +282,4 @@ const hookedCall = (agent: Agent, call: AttemptedCall, tool: CatalogTool, args: 
   runId: agent.run.runId,
   taskId: agent.taskId,
   arguments: args
-})
-
-const deniedCode = (tool: CatalogTool) => tool.kind === "client" ? "client_tool_denied" : "tool_denied"
-
-const refusedByHook = (tool: CatalogTool, reason: string): ToolOutcome => ({
-  _tag: "Refused",
-  code: deniedCode(tool),
-  message: Redaction.protectMessage(`A hook refused the call (${reason}). It was not executed.`, 1000)
-})
-
-const notApproved = (tool: CatalogTool, verdict: "denied" | "expired"): ToolOutcome => ({
-  _tag: "Refused",
-  code: deniedCode(tool),
-  message: verdict === "denied"
-    ? "Permission for this call was denied. It was not executed."
-    : "Nobody answered the question for permission in time. The call was not executed."
-})
-
-/** Step 6: what a tool told is untrusted until it went through here (PRO-1, PRO-5). */
-const protect = (tool: CatalogTool, outcome: ToolOutcome, maxBytes: number): ToolOutcome => {
-  if (outcome._tag !== "Success" && outcome._tag !== "Failure") return outcome
-  const safe = Redaction.protectResult(outcome, maxBytes)
-  if (Result.isFailure(safe)) return rejected(tool, safe.failure.message)
-  const { structured, text } = safe.success
-  return structured === undefined ? { _tag: outcome._tag, text } : { _tag: outcome._tag, text, structured }
-}
-
-const rejected = (tool: CatalogTool, reason: string): ToolOutcome => ({
-  _tag: "Uncertain",
-  code: tool.kind === "client" ? "client_tool_result_rejected" : "result_rejected",
-  message: Redaction.protectMessage(`The tool executed, but its result cannot be shown: ${reason}.`, 1000)
 })
