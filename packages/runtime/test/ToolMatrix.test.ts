@@ -77,6 +77,9 @@ const table = `
   resumed     catalog   n n n n n   + u n
   resumed     code      + + + n n   + u n
 
+  fewer       direct    + + + + +   + u n
+  fewer       code      + + + n n   + u n
+
   promoted    direct    + n t n n   u u n
   damaged     direct    + n t n n   u u n
   damaged     code      + n t n n   u u n
@@ -128,6 +131,14 @@ const agents: Readonly<
   deepest: (catalog) => child(catalog, child(catalog, child(catalog, root, general), general), general),
   inspect: (catalog) => child(catalog, root, { ...inspect, tools: ["client__a", "act"] }),
   resumed: (catalog, earlier) => child(catalog, root, general, TaskScope.make(root, earlier, general)),
+  // Its saved scope has more than the parent that resumes it has now.
+  fewer: (catalog) =>
+    child(
+      catalog,
+      child(catalog, root, { ...general, tools: ["client__a"] }),
+      general,
+      TaskScope.make(root, catalog, general)
+    ),
   promoted: (catalog) => child(catalog, root, general, TaskScope.make(root, catalog, inspect)),
   damaged: (catalog) =>
     child(catalog, root, general, { ...TaskScope.make(root, catalog, general), profile: "everything" })
