@@ -7,6 +7,9 @@ import type { Ids } from "@errand/protocol"
 import type { View } from "./Catalog.ts"
 import type { History, Owner } from "./History.ts"
 import type { RunScope } from "./RunScope.ts"
+import type { Bounds, Usage } from "./UsageBounds.ts"
+
+export { noUsage, type Usage } from "./UsageBounds.ts"
 
 /** What the loop and the pipeline must know of the agent they work for. */
 export interface Agent {
@@ -28,28 +31,8 @@ export interface Agent {
   /** Whether a step of this agent may end unanswered; absent means no. Only a root that can be resumed has it (CHD-2). */
   readonly suspends?: boolean
   /** Bounds that are this run's own, beside those of the program (RUN-6). */
-  readonly bounds?: UsageBounds
+  readonly bounds?: Bounds
 }
-
-/** How much one run may use; `tokens` counts input and output together (RUN-6). */
-export interface UsageBounds {
-  readonly modelRequests: number
-  readonly toolCalls: number
-  readonly tokens: number
-  /** How often in a row the model may be asked again because what it wrote did not fit (RUN-4, RUN-7). */
-  readonly retries: number
-}
-
-/** What a run has used so far; grows in place. */
-export interface Usage {
-  inputTokens: number
-  outputTokens: number
-  modelRequests: number
-  toolCalls: number
-}
-
-/** Nothing used yet. */
-export const noUsage = (): Usage => ({ inputTokens: 0, outputTokens: 0, modelRequests: 0, toolCalls: 0 })
 
 /** The owner of an agent's records. */
 export const ownerOf = (agent: Agent): Owner => ({

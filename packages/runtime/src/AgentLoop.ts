@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { Agent, Usage, UsageBounds } from "./Agent.ts"
+import type { Agent } from "./Agent.ts"
 import * as Bounds from "./Bounds.ts"
 import { Catalog, type View } from "./Catalog.ts"
 import type { History, Record, StorageFailed } from "./History.ts"
@@ -21,6 +21,7 @@ import { emit, Outbox } from "./Outbox.ts"
 import type { PipelineCall } from "./PipelineCall.ts"
 import * as TextParts from "./TextParts.ts"
 import { ToolPipeline } from "./ToolPipeline.ts"
+import * as UsageBounds from "./UsageBounds.ts"
 
 /** The loop made as many model requests as it may (TRN-6). */
 export class TurnLimitReached extends Data.TaggedError("TurnLimitReached")<{ readonly limit: number }> {}
@@ -30,13 +31,7 @@ export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{
   readonly violations: ReadonlyArray<HistoryCheck.Violation>
 }> {}
 
-/** The run used up one of its own bounds (RUN-6). */
-export class UsageLimitExceeded extends Data.TaggedError("UsageLimitExceeded")<{
-  readonly bound: keyof UsageBounds
-  readonly limit: number
-}> {}
-
-export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | UsageLimitExceeded | HistoryInvalid
+export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | UsageBounds.UsageLimitExceeded | HistoryInvalid
 
 /** How a loop ends: the model answered without tool calls, or calls of its last message wait for a later run (RUN-2). */
 export type LoopEnd =
@@ -170,7 +165,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
         while (true) {
           if (agent.run.failure !== undefined) return yield* agent.run.failure
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
-          const exceeded = bounds === undefined ? null : boundReached(bounds, agent.usage)
+          const exceeded = bounds === undefined ? null : UsageBounds.reached(bounds, agent.usage)
           if (exceeded !== null) return yield* exceeded
           const violations = checkerOf(history).advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
@@ -183,10 +178,10 @@ export class AgentLoop extends Context.Service<AgentLoop, {
           if (calls.length === 0) return { _tag: "Answered", text: answer.text } as const
           if (calls.some(isDeferred)) return { _tag: "Deferred", calls } as const
           if (bounds === undefined) continue
-          if (tooMany) return yield* new UsageLimitExceeded({ bound: "toolCalls", limit: bounds.toolCalls })
+          if (tooMany) return yield* new UsageBounds.UsageLimitExceeded({ bound: "toolCalls", limit: bounds.toolCalls })
           misfits = calls.some(isMisfit) ? misfits + 1 : 0
           if (misfits > bounds.retries) {
-            return yield* new UsageLimitExceeded({ bound: "retries", limit: bounds.retries })
+            return yield* new UsageBounds.UsageLimitExceeded({ bound: "retries", limit: bounds.retries })
           }
         }
       })
@@ -201,14 +196,6 @@ export class AgentLoop extends Context.Service<AgentLoop, {
 
 const isDeferred = (call: PipelineCall): boolean => call.deferred !== undefined
 const isMisfit = (call: PipelineCall): boolean => call.misfit === true
-
-/** Why no further model request may be made, or null. */
-const boundReached = (bounds: UsageBounds, usage: Usage): UsageLimitExceeded | null =>
-  usage.modelRequests >= bounds.modelRequests
-    ? new UsageLimitExceeded({ bound: "modelRequests", limit: bounds.modelRequests })
-    : usage.inputTokens + usage.outputTokens > bounds.tokens
-    ? new UsageLimitExceeded({ bound: "tokens", limit: bounds.tokens })
-    : null
 
 /** Puts a model's answer together, and shows its text while it comes (TRN-4). */
 class Answering {
