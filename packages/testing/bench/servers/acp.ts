@@ -12,7 +12,7 @@ acp.agent({ name: "bench" })
   .onRequest(
     "_bench/run",
     anything,
-    async ({ client, params }: { readonly params: Job; readonly client: acp.ClientContext }) => {
+    async ({ client, params }: { readonly params: Job; readonly client: acp.AgentContext }) => {
       const ask = askFor(params.size)
       await run(params, () => client.request("_bench/call", ask))
       return {}
