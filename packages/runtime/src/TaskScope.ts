@@ -20,16 +20,14 @@ export const MOST_DEPTH = 3
 export const profiles = ["general", "inspect"] as const
 export type Profile = typeof profiles[number]
 
-const Saved = Schema.Struct({
-  version: Schema.Literal(1),
-  /** The task whose agent delegated this one, null for the root: only it may resume it. */
-  parentTaskId: Schema.NullOr(Schema.String),
-  profile: Schema.Literals(profiles),
-  tools: Schema.Array(Schema.Struct({ name: Schema.String, fingerprint: Schema.String }))
-})
-
 /** A scope as it is saved with a task (DEL-2). */
-export type Scope = typeof Saved.Type
+export interface Scope {
+  readonly version: 1
+  /** The task whose agent delegated this one, null for the root: only it may resume it. */
+  readonly parentTaskId: string | null
+  readonly profile: Profile
+  readonly tools: ReadonlyArray<{ readonly name: string; readonly fingerprint: string }>
+}
 
 /** What the caller of `task` asks for: a profile, and perhaps names that narrow what the profile gives. */
 export interface Wish {
@@ -78,9 +76,22 @@ export const make = (parent: Agent, catalog: Catalog["Service"], wish: Wish): Sc
 /** What is left where a scope is missing or damaged: looking, for the root's tasks (DEL-3). */
 const nothing: Scope = { version: 1, parentTaskId: null, profile: "inspect", tools: [] }
 
+/** Made when the first task is resumed: building schemas takes time that every start would pay. */
+let decode: ((saved: unknown) => Option.Option<Scope>) | undefined
+
+const decoder = (): (saved: unknown) => Option.Option<Scope> =>
+  Schema.decodeUnknownOption(
+    Schema.Struct({
+      version: Schema.Literal(1),
+      parentTaskId: Schema.NullOr(Schema.String),
+      profile: Schema.Literals(profiles),
+      tools: Schema.Array(Schema.Struct({ name: Schema.String, fingerprint: Schema.String }))
+    }),
+    { onExcessProperty: "error" }
+  )
+
 /** A saved scope; one that is missing, damaged or of an unknown version gives as little as there is. */
-export const restore = (saved: unknown): Scope =>
-  Option.getOrElse(Schema.decodeUnknownOption(Saved, { onExcessProperty: "error" })(saved), () => nothing)
+export const restore = (saved: unknown): Scope => Option.getOrElse((decode ??= decoder())(saved), () => nothing)
 
 /** What the delegated agent sees and may call: never more than its parent (DEL-1, DEL-3). */
 export const viewOf = (parent: Agent, scope: Scope, wish: Wish): View => {

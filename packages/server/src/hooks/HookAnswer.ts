@@ -46,29 +46,34 @@ export const question = (event: HookEvent, call: HookedCall, result?: HookedResu
   return `{${text}}\n`
 }
 
-const Answer = Schema.Struct({
-  allow: Schema.Boolean,
-  reason: Schema.optionalKey(Schema.String),
-  arguments: Schema.optionalKey(Schema.instanceOf(Json.Opaque)),
-  result: Schema.optionalKey(Schema.Struct({
-    status: Schema.Literals(["success", "error"]),
-    text: Schema.String,
-    structured: Schema.optionalKey(Schema.instanceOf(Json.Opaque))
-  }))
-})
-
 const isOpaque = (key: string, depth: number): boolean =>
   depth === 1 ? key === "arguments" : depth === 2 && key === "structured"
 
-const decode = Schema.decodeUnknownResult(Answer, { onExcessProperty: "error" })
+const answer = () =>
+  Schema.Struct({
+    allow: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    arguments: Schema.optionalKey(Schema.instanceOf(Json.Opaque)),
+    result: Schema.optionalKey(Schema.Struct({
+      status: Schema.Literals(["success", "error"]),
+      text: Schema.String,
+      structured: Schema.optionalKey(Schema.instanceOf(Json.Opaque))
+    }))
+  })
+
+type Answer = ReturnType<typeof answer>["Type"]
+
+/** Made when the first hook answers: building schemas takes time that every start would pay. */
+let decode: ((value: unknown) => Result.Result<Answer, unknown>) | undefined
 
 /** Reads an answer; the failure says what is wrong with it, and repeats nothing of it. */
 export const read = (event: HookEvent, text: string): Result.Result<HookAnswer, string> => {
   const value = Json.parse(text, { maxDepth: MOST_DEPTH, opaque: isOpaque })
   if (Result.isFailure(value)) return Result.fail("its answer is no valid JSON")
-  const answer = decode(value.success)
-  if (Result.isFailure(answer)) return Result.fail("its answer is not what a hook may answer")
-  const { allow, arguments: args, reason = "no reason was given", result } = answer.success
+  decode ??= Schema.decodeUnknownResult(answer(), { onExcessProperty: "error" })
+  const decoded = decode(value.success)
+  if (Result.isFailure(decoded)) return Result.fail("its answer is not what a hook may answer")
+  const { allow, arguments: args, reason = "no reason was given", result } = decoded.success
   if (event === "before" ? result !== undefined : args !== undefined) {
     return Result.fail(`its answer has a field that a hook ${event} a call must not have`)
   }
@@ -80,7 +85,7 @@ export const read = (event: HookEvent, text: string): Result.Result<HookAnswer, 
   })
 }
 
-const resultOf = ({ status, structured, text }: NonNullable<typeof Answer.Type["result"]>): HookedResult => ({
+const resultOf = ({ status, structured, text }: NonNullable<Answer["result"]>): HookedResult => ({
   status,
   text,
   ...(structured === undefined ? {} : { structured: structured.text })
