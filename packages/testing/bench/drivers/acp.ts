@@ -8,7 +8,8 @@ import { answerTo } from "../job.ts"
 
 const watch = new Stopwatch()
 const child = spawn(process.execPath, [fileURLToPath(new URL("server-acp.mjs", import.meta.url))], {
-  stdio: ["pipe", "pipe", "inherit"]
+  // it warns of its own listeners
+  stdio: ["pipe", "pipe", "ignore"]
 })
 const anything = { parse: (value: unknown) => value as never }
 

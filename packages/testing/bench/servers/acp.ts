@@ -14,7 +14,10 @@ acp.agent({ name: "bench" })
     anything,
     async ({ client, params }: { readonly params: Job; readonly client: acp.AgentContext }) => {
       const ask = askFor(params.size)
-      await run(params, () => client.request("_bench/call", ask))
+      await run(params, async () => {
+        const { text } = await client.request<{ readonly text: string }, object>("_bench/call", ask)
+        if (text.length !== params.size) throw new Error(`${text.length} characters`)
+      })
       return {}
     }
   )

@@ -11,12 +11,14 @@ server.registerTool("run", {
 }, async (job) => {
   const ask = askFor(job.size)
   const text = "text" in ask ? ask.text : ""
-  await run(job, () =>
-    server.server.createMessage({
+  await run(job, async () => {
+    const { content } = await server.server.createMessage({
       messages: [{ role: "user", content: { type: "text", text } }],
       maxTokens: 1,
       ...("size" in ask ? { metadata: { size: ask.size } } : {})
-    }))
+    })
+    if (content.type !== "text" || content.text.length !== job.size) throw new Error("another answer was expected")
+  })
   return { content: [] }
 })
 await server.connect(new StdioServerTransport())
