@@ -18,13 +18,20 @@ import * as Options from "../src/Options.ts"
 import { serve } from "../src/Server.ts"
 import { Startup } from "../src/Startup.ts"
 
+/** `firstText` counts the events until the first piece of a text was told. */
 const families = {
-  openai: { dialect: openAiResponses, variable: "OPENAI_API_KEY", model: "openai:gpt-5.1" },
-  anthropic: { dialect: anthropicMessages, variable: "ANTHROPIC_API_KEY", model: "anthropic:claude-sonnet-4-5" },
+  openai: { dialect: openAiResponses, variable: "OPENAI_API_KEY", model: "openai:gpt-5.1", firstText: 5 },
+  anthropic: {
+    dialect: anthropicMessages,
+    variable: "ANTHROPIC_API_KEY",
+    model: "anthropic:claude-sonnet-4-5",
+    firstText: 3
+  },
   "openai-compatible": {
     dialect: chatCompletions,
     variable: "ERRAND_API_KEY",
-    model: "openai-compatible:qwen/qwen3:8b"
+    model: "openai-compatible:qwen/qwen3:8b",
+    firstText: 2
   }
 }
 const each = Object.keys(families) as ReadonlyArray<keyof typeof families>
@@ -210,35 +217,57 @@ describe("MDL-2 what a model needs", () => {
     }))
 })
 
-/** The built binary over its real pipes; resolves with all that it wrote once a line matches, and ends it. */
-const binary = (args: ReadonlyArray<string>, env: object, lines: ReadonlyArray<object>, last: string) =>
-  Effect.callback<{ readonly out: string; readonly err: string }>((resume) => {
+/** What a client of the binary does once some words have been written so many times; the last step ends its input. */
+type Step = readonly [words: string, times: number, method: string, params?: object]
+
+/** The built binary over its real pipes: takes the steps one after the other, and gives all that was written. */
+const binary = (args: ReadonlyArray<string>, env: object, steps: ReadonlyArray<Step>) =>
+  Effect.callback<{ readonly out: string; readonly err: string; readonly code: number | null }>((resume) => {
     const bin = Path.join(import.meta.dirname, "../bin/errand.mjs")
     const child = spawn(process.execPath, [bin, "serve", "--stdio", ...args], {
       env: { PATH: process.env["PATH"], ...env }
     })
     let out = ""
     let err = ""
+    let taken = 0
+    const valueOf = (key: string) => out.split(`"${key}":"`).at(-1)!.split(`"`, 1)[0]
+    const wrote = (words: string, times: number) => times === 0 || out.split(words).length > times
+    const go = () => {
+      for (let step = steps[taken]; step !== undefined && wrote(step[0], step[1]); step = steps[taken]) {
+        const [, , method, params] = step
+        taken++
+        const text = JSON.stringify({ id: `q${taken}`, method, params })
+        child.stdin.write(`${text.replace("SESSION", valueOf("session_id")!).replace("RUN", valueOf("run_id")!)}\n`)
+        if (taken === steps.length) child.stdin.end()
+      }
+    }
     child.stderr.on("data", (chunk: Buffer) => err += chunk.toString())
     child.stdout.on("data", (chunk: Buffer) => {
       out += chunk.toString()
-      const session = /"session_id":"([^"]+)"/.exec(out)?.[1]
-      const next = lines[out.split("\n").length - 1]
-      if (next !== undefined) child.stdin.write(`${JSON.stringify(next).replace("SESSION", session ?? "")}\n`)
-      if (out.includes(last)) child.stdin.end()
+      go()
     })
-    child.on("close", () => resume(Effect.succeed({ out, err })))
-    child.stdin.write(`${JSON.stringify(lines[0])}\n`)
+    child.on("close", (code) => resume(Effect.succeed({ out, err, code })))
+    go()
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-/** One turn with the built binary. */
-const speak = Effect.fnUntraced(function*(model: string, args: ReadonlyArray<string>, env: object) {
-  return yield* binary(["--home", yield* home, "--model", model, ...args], env, [
-    { id: "1", method: "initialize", params: { required_capabilities: [] } },
-    { id: "2", method: "session.create" },
-    { id: "3", method: "turn.start", params: { session_id: "SESSION", prompt: "go" } }
-  ], "run.finished")
+const opening: ReadonlyArray<Step> = [
+  ["", 0, "initialize", { required_capabilities: [] }],
+  [`"id":"q1"`, 1, "session.create"],
+  [`"id":"q2"`, 1, "turn.start", { session_id: "SESSION", prompt: "go" }]
+]
+const again = (
+  finished: number
+): Step => ["run.finished", finished, "turn.start", { session_id: "SESSION", prompt: "go" }]
+
+/** One turn with the built binary, or more. */
+const speak = Effect.fnUntraced(function*(
+  model: string,
+  args: ReadonlyArray<string>,
+  env: object,
+  steps: ReadonlyArray<Step> = [["run.finished", 1, "status"]]
+) {
+  return yield* binary(["--home", yield* home, "--model", model, ...args], env, [...opening, ...steps])
 })
 
 describe("MDL-2 the built binary", () => {
@@ -253,6 +282,41 @@ describe("MDL-2 the built binary", () => {
         assert.include(out, "Hello from afar.")
         assert.notInclude(out, emulator.key)
         assert.notInclude(emulator.requests[0]!.text, "cache_control")
+      }).pipe(Effect.scoped, Effect.provide(ProviderEmulator.layer(families[name].dialect))))
+
+    it.live(`MDL-3 CAN-2 survives cancelled and broken answers of ${name}`, () =>
+      Effect.gen(function*() {
+        const emulator = yield* ProviderEmulator
+        const { firstText, model, variable } = families[name]
+        const text = ["One ", "two ", "three."]
+        yield* emulator.script(
+          { text, fault: { type: "silence", after: firstText } },
+          { text, fault: { type: "reset", after: firstText } },
+          { text, fault: { type: "truncate", after: firstText } },
+          { text, fault: { type: "error", after: firstText } },
+          { text: "All is well." }
+        )
+        const cancel: Step = ["message.delta", 1, "turn.cancel", { session_id: "SESSION", run_id: "RUN" }]
+        const steps: ReadonlyArray<Step> = [cancel, again(1), again(2), again(3), again(4), [
+          "run.finished",
+          5,
+          "status"
+        ]]
+        const args = ["--base-url", `${emulator.address}/v1`, "--log-level", "debug"]
+        const { code, err, out } = yield* speak(model, args, { [variable]: emulator.key }, steps)
+        assert.deepStrictEqual(
+          [...out.matchAll(/"status":"(completed|failed|cancelled)"/g)].map(([, status]) => status),
+          [
+            "cancelled",
+            "failed",
+            "failed",
+            "failed",
+            "completed"
+          ]
+        )
+        assert.isTrue(emulator.requests[0]!.aborted)
+        assert.strictEqual(err, "")
+        assert.strictEqual(code, 0)
       }).pipe(Effect.scoped, Effect.provide(ProviderEmulator.layer(families[name].dialect))))
   }
 
