@@ -72,7 +72,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           if (!verdict.allow) return CallEnds.refusedByHook(tool, verdict.reason)
           if (verdict.arguments !== undefined) {
             given = Bounds.read(verdict.arguments)
-            hooked = { ...hooked, arguments: verdict.arguments }
+            hooked = { ...hooked, arguments: Bounds.recorded(given) }
           }
         }
         const bounded = Bounds.check(tool, given, limits)
