@@ -106,7 +106,7 @@ export class Tasks extends Context.Service<Tasks, {
       })
 
       const execute = (call: ToolInvocation): Effect.Effect<ToolOutcome> =>
-        Effect.suspend(() => {
+        Effect.uninterruptibleMask((restore) => {
           const decoded = decode(call.arguments)
           if (Result.isFailure(decoded)) return Effect.succeed(decoded.failure)
           const args = decoded.success
@@ -114,10 +114,10 @@ export class Tasks extends Context.Service<Tasks, {
           if (running.has(taskId)) return Effect.succeed(alreadyRunning)
           const cancelled = Deferred.makeUnsafe<void>()
           running.set(taskId, cancelled)
-          return Effect.raceFirst(
+          return restore(Effect.raceFirst(
             Effect.catch(delegate(call, args, taskId), (error) => failed(call, taskId, error)),
             Effect.as(Deferred.await(cancelled), stopped(taskId))
-          ).pipe(Effect.ensuring(Effect.sync(() => running.delete(taskId))))
+          )).pipe(Effect.ensuring(Effect.sync(() => running.delete(taskId))))
         })
 
       const tool: LocalTool = {
