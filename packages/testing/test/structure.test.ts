@@ -16,8 +16,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["protocol", "runtime", "models", "client", "server"]
 }
 
-/** Files that a process starts with; they import what they start and nothing imports them. */
-const entries = new Set(["server/src/bin.ts"])
+/** Files that a process or a thread starts with; they import what they start and nothing imports them. */
+const entries = new Set(["server/src/bin.ts", "server/src/codemode/SandboxWorker.ts"])
 
 interface Source {
   readonly path: string

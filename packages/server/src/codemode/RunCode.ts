@@ -62,6 +62,12 @@ type Reply = Omit<Sandbox.Reply, "id">
 
 const failure = (code: string, message: string): Reply => ({ ok: false, text: JSON.stringify({ code, message }) })
 
+/** Code must not wait for ever for a call that we failed. */
+const unexpected = failure(
+  "internal_error",
+  "The call failed unexpectedly. It may have executed: do not repeat it blindly."
+)
+
 /** The tools that a search finds, as code reads them. */
 const found = (call: ToolInvocation, view: View, text: string): Reply => {
   const tools = CompactCatalog.search(call.catalog.offered(view), text)
@@ -131,7 +137,11 @@ export const make = Effect.fnUntraced(function*(bounds: Settings["codeMode"]) {
       mark
     }
     const answer = (ask: Sandbox.Ask) =>
-      Effect.map(reply(ask), ({ ok, text }) => ({ ok, text: LargeIntegers.mark(text as JsonText, mark) }))
+      Effect.catchDefect(
+        reply(ask),
+        (defect) => Effect.as(Effect.logError("a call by code failed", defect), unexpected)
+      )
+        .pipe(Effect.map(({ ok, text }) => ({ ok, text: LargeIntegers.mark(text as JsonText, mark) })))
     return Effect.map(Sandbox.run(job, answer), (ended) => CodeResult.of(ended, max))
   }
 

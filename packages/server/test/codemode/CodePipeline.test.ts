@@ -27,7 +27,7 @@ const start = Effect.fnUntraced(function*(
 
 const lastText = (peer: Peer) => peer.events("message.reconcile").at(-1)?.text ?? ""
 
-describe("section 12: the pipeline from inside code", () => {
+describe("section 12: the pipeline from inside code", { timeout: 60_000 }, () => {
   it.effect("BLT-3 SES-6 a call by code has an activity under that of the code, an entry, and no result of its own", () =>
     Effect.gen(function*() {
       const { peer, session_id, turn } = yield* start([
@@ -175,7 +175,7 @@ const choices = Arbitrary.array(
 )
 const cancelAt = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })))
 
-describe("section 12: code of any shape", () => {
+describe("section 12: code of any shape", { timeout: 60_000 }, () => {
   it.effect.prop(
     "CAN-1 CAN-2 CAL-5 whatever code does with calls, each ends once and no slot is lost",
     { choices, cancelAt },

@@ -21,7 +21,7 @@ process.on("worker", (worker) => {
   worker.once("exit", () => alive.delete(worker))
 })
 
-describe("program 3: what code returns", () => {
+describe("program 3: what code returns", { timeout: 60_000 }, () => {
   it.effect("BLT-3 a string is the text, another value is structured, and nothing is said to be nothing", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* run("return 'done'"), { _tag: "Success", text: "done" })
@@ -102,7 +102,7 @@ describe("program 3: what code returns", () => {
     }))
 })
 
-describe("program 3: what code can reach", () => {
+describe("program 3: what code can reach", { timeout: 60_000 }, () => {
   it.effect("BLT-3 there is nothing around the code but the language, tools and console", () =>
     Effect.gen(function*() {
       const names = [
@@ -184,7 +184,7 @@ describe("program 3: what code can reach", () => {
     }))
 })
 
-describe("program 3: errors and bounds of code", () => {
+describe("program 3: errors and bounds of code", { timeout: 60_000 }, () => {
   it.effect("BLT-3 errors name the line of the code, also those of a tool that nobody caught", () =>
     Effect.gen(function*() {
       assert.match(
@@ -238,6 +238,12 @@ describe("program 3: errors and bounds of code", () => {
       assert.match(yield* fault(bytes, { bounds: { memory_bytes: 16 * 1024 * 1024 } }), /out of memory/)
     }))
 
+  it.effect("BLT-3 a call that fails by a fault of ours still ends for the code", () =>
+    Effect.gen(function*() {
+      const nested = () => Effect.die(new Error("a fault"))
+      assert.match(yield* fault("await tools.call('client__a', {})", { nested }), /internal_error/)
+    }))
+
   it.effect("BLT-3 code that waits for what cannot come ends", () =>
     Effect.gen(function*() {
       assert.match(yield* fault("await new Promise(() => {})"), /can never come/)
@@ -279,7 +285,7 @@ describe("program 3: errors and bounds of code", () => {
     }))
 })
 
-describe("section 12: ending code", () => {
+describe("section 12: ending code", { timeout: 60_000 }, () => {
   it.effect("CAN-2 calls that are open when the code ends are interrupted, and its thread is gone", () =>
     Effect.gen(function*() {
       let interrupted = 0

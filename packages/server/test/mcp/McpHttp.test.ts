@@ -70,7 +70,7 @@ const loopback = Effect.fnUntraced(function*(manners: Manners = () => false) {
   return { url, seen, open, change }
 })
 
-describe("program 3: MCP servers over HTTP", () => {
+describe("program 3: MCP servers over HTTP", { timeout: 60_000 }, () => {
   it.effect("BLT-5 a session, its version and the configured headers go with every message, and the session is ended", () =>
     Effect.gen(function*() {
       const { seen, url } = yield* loopback()
@@ -171,7 +171,7 @@ const freePort = Effect.callback<number>((resume) => {
 
 const everything = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"))
 
-describe("program 3: the MCP server that everybody tests with", () => {
+describe("program 3: the MCP server that everybody tests with", { timeout: 60_000 }, () => {
   it.live("BLT-5 is listed and called over pipes", () =>
     Effect.gen(function*() {
       const { call, text, tools } = yield* start({ every: { command: process.execPath, args: [everything, "stdio"] } })

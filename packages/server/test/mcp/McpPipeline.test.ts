@@ -28,7 +28,7 @@ const allow = Effect.fnUntraced(function*(peer: Peer) {
   return asked.data
 })
 
-describe("section 12: MCP tools in the pipeline", () => {
+describe("section 12: MCP tools in the pipeline", { timeout: 60_000 }, () => {
   it.effect("PRM-1 PRO-1 BLT-5 an MCP tool is asked for, and its result is protected like every result", () =>
     Effect.gen(function*() {
       const { peer, turn } = yield* start([{ tool_calls: [call("mcp__one__fail", { a: 1 })] }, { text: "{{results}}" }])

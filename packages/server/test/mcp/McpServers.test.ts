@@ -3,7 +3,7 @@ import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { fixture, runs, start, until } from "./McpRig.ts"
 
-describe("program 3: MCP servers over pipes", () => {
+describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
   it.effect("BLT-5 PRM-1 tools of all pages get legal, unique names, need approval, and keep their schema unchanged", () =>
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
