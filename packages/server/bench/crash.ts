@@ -1,6 +1,7 @@
 /**
  * Crashes a process that appends to a session, again and again at other moments, and checks each time what is left.
- * `npm run crash -- ROUNDS SEED`; it stops at the first round that finds a fault and tells its seed.
+ * `npm run crash -- ROUNDS SEED`; it stops at the first round that finds a fault and tells its seed. After the store's
+ * own crashes come those of a served process (`survival.ts`).
  */
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
@@ -33,3 +34,4 @@ process.stdout.write(
   `${rounds} crashes: ${sums.acknowledged} acknowledged records, none lost; ${sums.unacknowledged} more were stored; `
     + `${sums.closed} open calls closed once\n`
 )
+await import("./survival.ts")

@@ -38,11 +38,22 @@ export class Served {
 
   constructor(
     place: Place,
-    options: { readonly root?: ReadonlyArray<object>; readonly args?: ReadonlyArray<string> } = {}
+    options: {
+      readonly root?: ReadonlyArray<object>
+      readonly args?: ReadonlyArray<string>
+      /** Where sessions are, if not in the place's own home. */
+      readonly home?: string
+      /** What a shell does before it becomes the server. */
+      readonly shell?: string
+    } = {}
   ) {
     const script = place.script(options.root ?? [{ text: "done", times: 1000 }])
-    this.child = spawn(process.execPath, [binary, "serve", "--stdio", ...options.args ?? []], {
-      env: { PATH: process.env["PATH"], ERRAND_HOME: place.home, ERRAND_MODEL: `script:${script}` }
+    const command = [process.execPath, binary, "serve", "--stdio", ...options.args ?? []]
+    const [file, ...args] = options.shell === undefined
+      ? command
+      : ["sh", "-c", `${options.shell}; exec "$@"`, "sh", ...command]
+    this.child = spawn(file!, args, {
+      env: { PATH: process.env["PATH"], ERRAND_HOME: options.home ?? place.home, ERRAND_MODEL: `script:${script}` }
     })
     this.child.stdin!.on("error", () => {})
     this.child.stdout!.setEncoding("utf8").on("data", (text: string) => {
