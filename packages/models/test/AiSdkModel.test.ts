@@ -9,6 +9,46 @@ const { ask, askFor, each, stored, text } = Emulated
 
 const digits = `{"id":9007199254740993,"f":1.10,"e":1E+2,"z":-0,"deep":[2512292042121000001,{"__proto__":1}]}`
 
+/** A turn of a conversation: a prompt, and answers with or without calls. */
+const Turn = Schema.Struct({
+  prompt: Schema.String,
+  answers: Schema.Array(Schema.Struct({
+    text: Schema.Union([Schema.String, Schema.Literals(["", " ", "\n"])]),
+    calls: Schema.Array(Schema.Struct({
+      name: Schema.Literals(["client__a", "client__b-c", "gone"]),
+      arguments: Schema.Record(Schema.String, Schema.Json),
+      outcome: Schema.Literals(["success", "failure", "cancelled", "denied", "unknown"])
+    }))
+  }))
+})
+
+/** Turns as the messages that a runner holds when it asks again: it always asks with a prompt or with results. */
+const conversation = (turns: ReadonlyArray<typeof Turn.Type>): ReadonlyArray<Message> => {
+  const messages: Array<Message> = []
+  let ids = 0
+  for (const { answers, prompt } of turns) {
+    messages.push({ role: "user", text: prompt.toWellFormed() })
+    for (const answer of answers) {
+      const calls = answer.calls.map((call) => ({ ...call, id: `c${ids++}` }))
+      messages.push({
+        role: "assistant",
+        text: answer.text.toWellFormed(),
+        toolCalls: calls.map(({ arguments: given, id, name }) => ({
+          id,
+          name,
+          arguments: HistoryCheck.legalArguments(JSON.stringify(given))
+        }))
+      })
+      // an answer without calls ends its run
+      if (calls.length === 0) break
+      const content = text(`{"text":"done"}`)
+      messages.push({ role: "tool", results: calls.map(({ id, name, outcome }) => ({ id, name, outcome, content })) })
+    }
+  }
+  if (messages.at(-1)?.role !== "tool") messages.push({ role: "user", text: "go on" })
+  return messages
+}
+
 /** What a provider was told about tools, calls and results, whatever it calls them. */
 const bodyOf = (emulator: ProviderEmulator["Service"], index = -1) => emulator.requests.at(index)!
 
@@ -159,6 +199,21 @@ for (const name of each) {
           { _tag: "Finish", usage: { inputTokens: 0, outputTokens: 0 } }
         ])
       }).pipe(Effect.provide(Emulated.layer(name))))
+
+    it.effect.prop(
+      "MDL-1 SES-11 whatever conversation HistoryCheck accepts, the provider accepts",
+      { turns: Schema.Array(Turn), instructions: Schema.NullOr(Schema.String) },
+      ({ instructions, turns }) =>
+        Effect.gen(function*() {
+          const messages = conversation(turns)
+          assert.deepStrictEqual(HistoryCheck.check(messages), [])
+          const tools = [Emulated.tool("client__a"), Emulated.tool("client__b.c")]
+          const asked = { messages, tools, instructions: instructions?.toWellFormed() ?? null }
+          assert.isTrue(Result.isSuccess(yield* askFor({ text: "ok" }, asked)))
+          assert.isNull(bodyOf(yield* ProviderEmulator).refusal)
+        }).pipe(Effect.provide(Emulated.layer(name))),
+      { arbitrary: { runs: 30 } }
+    )
 
     it.effect.prop(
       "MDL-1 however an answer is cut into bytes, its text is the same",
