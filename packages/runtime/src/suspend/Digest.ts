@@ -58,6 +58,9 @@ export const makeKeys = (
 /** SHA-256 of a text's UTF-8 bytes, lower-case hex. */
 export const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
 
+/** A text to compare by: itself while it is short, else its SHA-256. */
+export const brief = (text: string): string => text.length <= 512 ? text : sha256(text)
+
 /** Hands over small pieces together, since a call costs more than their bytes, and large ones without copying them. */
 const sum = (pieces: ReadonlyArray<string>, key: Key | null): string => {
   const hash = key === null ? createHash("sha256") : createHmac("sha256", key.secret)

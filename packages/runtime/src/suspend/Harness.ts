@@ -1,0 +1,264 @@
+/**
+ * An agent whose runs may end suspended and be resumed: `run`, `resume`, `recover`, `abandon` (sections 2, 3, 5 and 6).
+ *
+ * Rule: everything that can be refused is refused before anything starts, as a typed error; what comes of a run that
+ * started is one value (RUN-1).
+ */
+import { Ids } from "@errand/protocol"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { EnclosingLoop } from "../AgentLoop.ts"
+import type { Approvals } from "../Approvals.ts"
+import type { ModelTurn } from "../ModelTurn.ts"
+import type { ToolExecutor } from "../ToolExecutor.ts"
+import { noUsage, type Usage } from "../UsageBounds.ts"
+import { type AgentDefinition, declared } from "./AgentDefinition.ts"
+import type { Bindings, ResumeBindings } from "./Bindings.ts"
+import type { ClientTool } from "./Declaration.ts"
+import * as Digest from "./Digest.ts"
+import * as Engine from "./Engine.ts"
+import * as Output from "./Output.ts"
+import * as Pending from "./Pending.ts"
+import * as Preflight from "./Preflight.ts"
+import * as Recovery from "./Recovery.ts"
+import type { Results } from "./Results.ts"
+import { limits as resultLimits } from "./ResultsCheck.ts"
+import { type ResumeError, SuspensionInvalid } from "./ResumeError.ts"
+import { Ledger, SuspensionConsumed } from "./Resumes.ts"
+import * as Run from "./Run.ts"
+import type { RunResult } from "./RunResult.ts"
+import * as State from "./State.ts"
+import * as Stored from "./Stored.ts"
+import * as Surface from "./Surface.ts"
+import * as Suspension from "./Suspension.ts"
+import { ThreadSuspended } from "./ThreadSuspended.ts"
+
+/** What a host decides for all runs of a harness. */
+export interface Options {
+  /** Newest first: the first signs, all verify. Without keys suspensions have a checksum only (SUS-2). */
+  readonly keys?: Digest.Keys
+  /** Lets approvals of unsigned suspensions be resumed (SUS-2). */
+  readonly trustUnsigned?: boolean
+  /** How large one answer may be, in bytes of JSON; 262,144 by default. */
+  readonly answerBytes?: number
+}
+
+/** What a resume is given: values by id, or answers made from the pending requests. */
+export type GivenResults = Results | ReadonlyArray<Pending.Given>
+
+/** Why a run that goes on from a suspension does not start. */
+export type ResumeRefused = ResumeError | SuspensionConsumed | Surface.SurfaceInvalid
+
+/** The runs of one definition. */
+export interface Harness<Output, Tool extends ClientTool> {
+  /** Runs a prompt in a new thread, or in the one whose `state` is given; with `prompt: null` it goes on from the state. */
+  readonly run: (
+    input: { readonly prompt: string | null; readonly state?: unknown; readonly threadId?: string } & Bindings
+  ) => Effect.Effect<RunResult<Output>, Surface.SurfaceInvalid | SuspensionInvalid | ThreadSuspended>
+  /** What a suspension waits for, from storage alone; its digest is checked. */
+  readonly pending: (suspension: unknown) => Result.Result<Pending.Pending<Tool>, Suspension.OpenError>
+  /** Goes on with the answers to everything that is pending (RSM-2); the same suspension starts one run (RSM-6). */
+  readonly resume: (
+    suspension: unknown,
+    results: GivenResults,
+    bindings?: ResumeBindings
+  ) => Effect.Effect<RunResult<Output>, ResumeRefused>
+  /** Goes on after a resume that was interrupted; `laterState` is what `checkpoint` got last, null without one (RSM-7). */
+  readonly recover: (
+    suspension: unknown,
+    results: GivenResults,
+    laterState: unknown,
+    bindings?: ResumeBindings
+  ) => Effect.Effect<RunResult<Output>, ResumeRefused>
+  /** A new prompt on a suspended thread without its answers: pending calls are closed, or stay pending where they are retry-safe (RSM-8). */
+  readonly abandon: (
+    suspended: unknown,
+    prompt: string,
+    bindings?: Bindings
+  ) => Effect.Effect<RunResult<Output>, ResumeRefused>
+  /** The history under a new thread id; what is pending is closed in the fork only (SUS-5). */
+  readonly fork: (suspended: unknown, threadId?: string) => Result.Result<State.State, Suspension.OpenError>
+}
+
+/** A state, or the state of a suspension whose digest is right. */
+const opened = (
+  value: unknown,
+  keys: Digest.Keys | null
+): Result.Result<
+  { readonly state: State.State; readonly suspension: Suspension.Suspension | null },
+  Suspension.OpenError
+> => {
+  const isState = typeof value === "object" && value !== null && (value as State.State).format === "errand.state"
+  return isState
+    ? Result.map(Stored.readState(value), (state) => ({ state, suspension: null }))
+    : Result.map(Suspension.open(value, keys), (suspension) => ({ state: suspension.state, suspension }))
+}
+
+const usageOf = (state: State.State, goesOn: boolean): Usage =>
+  goesOn
+    ? {
+      inputTokens: state.usage.input_tokens,
+      outputTokens: state.usage.output_tokens,
+      modelRequests: state.usage.model_requests,
+      toolCalls: state.usage.tool_calls
+    }
+    : noUsage()
+
+const isGiven = (results: GivenResults): results is ReadonlyArray<Pending.Given> => Array.isArray(results)
+
+/** Makes the harness of a definition with the model, the executor and the approvals that are provided. */
+export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>(
+  definition: AgentDefinition<Output, Tool>,
+  options: Options = {}
+): Effect.fn.Return<Harness<Output, Tool>, never, ModelTurn | ToolExecutor | Approvals> {
+  const context = yield* Effect.context<ModelTurn | ToolExecutor | Approvals>()
+  const newId = yield* Ids.Generator
+  const ledger = yield* Ledger
+  const keys = options.keys ?? null
+  const answerBytes = options.answerBytes ?? resultLimits.answerBytes
+  const output = Output.reader(definition.output)
+  const host: Run.Host<Output> = { definition, output, keys, newId }
+  const tools = declared(definition)
+  const retrySafe = new Set(definition.tools.filter((tool) => tool.retrySafe === true).map((tool) => tool.name))
+  const engines = new Map<boolean, Engine.Engine>()
+
+  const engineOf = Effect.fnUntraced(function*({ clientToolsets }: Bindings, suspends: boolean) {
+    const known = clientToolsets === undefined ? engines.get(suspends) : undefined
+    if (known !== undefined) return known
+    const surface = yield* Effect.fromResult(Surface.make({
+      clientTools: definition.clientTools,
+      clientToolsets,
+      others: definition.tools,
+      rules: definition.permissions,
+      rename: definition.rename,
+      deferredToolsSupported: suspends
+    }))
+    const checked = Engine.checked(surface, definition.tools)
+    const engine = yield* Effect.provideContext(
+      Engine.make(definition, checked, output.guidance, 2 * answerBytes),
+      context
+    )
+    if (clientToolsets === undefined) engines.set(suspends, engine)
+    return engine
+  })
+
+  /** What every start has of its bindings; deferral is off inside of another run's tool call, whatever they say (CHD-2). */
+  const begin = Effect.fnUntraced(function*(bindings: Bindings) {
+    const suspends = bindings.deferredToolsSupported !== false && (yield* EnclosingLoop) === null
+    const engine = yield* engineOf(bindings, suspends)
+    return {
+      engine,
+      suspends,
+      parentRunId: bindings.parentRunId ?? null,
+      checkpoint: bindings.checkpoint ?? null,
+      cancelled: bindings.cancelled ?? null,
+      expiresInMs: bindings.expiresInMs ?? null
+    }
+  })
+
+  const isRetrySafe = ({ surface }: Engine.Engine) => (name: string): boolean =>
+    retrySafe.has(name) || surface.tools.get(name)?.client?.retrySafe === true
+
+  const once = (suspension: Suspension.Suspension, mark: string, given: unknown, start: Run.Start) =>
+    ledger.once(
+      suspension.digest + mark,
+      Digest.brief(JSON.stringify(given)),
+      () => new SuspensionConsumed({ details: { threadId: suspension.thread_id, runId: suspension.run_id } }),
+      Run.run(host, start)
+    )
+
+  const preflight = Effect.fnUntraced(function*(suspension: unknown, given: GivenResults, bindings: ResumeBindings) {
+    const begun = yield* begin(bindings)
+    const results = isGiven(given) ? yield* Effect.fromResult(Pending.results(given)) : given
+    const input: Preflight.Input = {
+      suspension,
+      results,
+      surface: begun.engine.surface,
+      now: yield* Clock.currentTimeMillis,
+      keys,
+      trustUnsigned: options.trustUnsigned,
+      answerBytes
+    }
+    return { begun, input }
+  })
+
+  const run: Harness<Output, Tool>["run"] = Effect.fnUntraced(function*(input) {
+    const begun = yield* begin(input)
+    const base = input.state === undefined ? null : yield* Effect.fromResult(Stored.readState(input.state))
+    if (base !== null && base.calls.length > 0) {
+      return yield* new ThreadSuspended({ details: { threadId: base.thread_id } })
+    }
+    if (base === null && input.prompt === null) {
+      return yield* new SuspensionInvalid({ details: { path: "state", rule: "is needed where there is no prompt" } })
+    }
+    return yield* Run.run(host, {
+      ...begun,
+      threadId: base?.thread_id ?? input.threadId ?? newId(),
+      base,
+      steps: [],
+      before: undefined,
+      input: input.prompt,
+      usage: base === null ? noUsage() : usageOf(base, input.resumeUsage === true)
+    })
+  })
+
+  const resume: Harness<Output, Tool>["resume"] = Effect.fnUntraced(function*(stored, given, bindings = {}) {
+    const { begun, input } = yield* preflight(stored, given, bindings)
+    const { steps, suspension } = yield* Effect.fromResult(Preflight.check(input))
+    const { state } = suspension
+    return yield* once(suspension, "", [steps, bindings.input ?? null], {
+      ...begun,
+      threadId: state.thread_id,
+      base: state,
+      steps,
+      before: suspension.requests,
+      input: bindings.input ?? null,
+      usage: usageOf(state, bindings.resumeUsage === true)
+    })
+  })
+
+  const recover: Harness<Output, Tool>["recover"] = Effect.fnUntraced(function*(stored, given, later, bindings = {}) {
+    const { begun, input } = yield* preflight(stored, given, bindings)
+    const plan = yield* Effect.fromResult(
+      Recovery.check({ ...input, laterState: later, retrySafe: isRetrySafe(begun.engine) })
+    )
+    const { state, steps, suspension } = plan
+    return yield* once(suspension, `:recover:${Digest.brief(JSON.stringify(state))}`, [steps, bindings.input ?? null], {
+      ...begun,
+      threadId: state.thread_id,
+      base: state,
+      steps,
+      before: suspension.requests,
+      input: bindings.input ?? null,
+      usage: usageOf(state, bindings.resumeUsage === true)
+    })
+  })
+
+  const abandon: Harness<Output, Tool>["abandon"] = Effect.fnUntraced(function*(suspended, prompt, bindings = {}) {
+    const begun = yield* begin(bindings)
+    const { state, suspension } = yield* Effect.fromResult(opened(suspended, keys))
+    const steps = Recovery.abandon(state, isRetrySafe(begun.engine))
+    const start: Run.Start = {
+      ...begun,
+      threadId: state.thread_id,
+      base: state,
+      steps,
+      before: suspension?.requests,
+      input: prompt,
+      usage: usageOf(state, bindings.resumeUsage === true)
+    }
+    return yield* suspension === null ? Run.run(host, start) : once(suspension, "", ["abandon", prompt], start)
+  })
+
+  return {
+    run,
+    pending: (suspension) =>
+      Result.map(Suspension.open(suspension, keys), ({ requests }) => Pending.of<Tool>(requests, tools)),
+    resume,
+    recover,
+    abandon,
+    fork: (suspended, threadId = newId()) =>
+      Result.map(opened(suspended, keys), ({ state }) => State.fork(state, threadId))
+  }
+})
