@@ -133,6 +133,42 @@ describe("program 3: what code can reach", { timeout: 60_000 }, () => {
       )
     }))
 
+  it.effect("BLT-3 code that breaks its own world ends all the same, and reaches nothing by it", () =>
+    Effect.gen(function*() {
+      const worlds = [
+        "}); this.stolen = 1; (async () => {",
+        "}), (async () => { return typeof process",
+        "return 1 } /*",
+        "return `",
+        "\u2028\u2029 return 1 // \u0000",
+        "Promise.prototype.then = () => {}; return 1",
+        "Promise.prototype.catch = null; await null; return 1",
+        "JSON.stringify = () => { throw 1 }; JSON.parse = null; return {a: await tools.call('a', {})}",
+        "Object.prototype.toJSON = () => 'x'; return {a: 1}",
+        "Object.defineProperty(Object.prototype, 'then', {get() { for (;;) {} }}); return {}",
+        "Error.prototype.toString = null; Object.defineProperty(Error.prototype, 'name', {get() { throw this }}); throw new Error('x')",
+        "throw new Proxy({}, {get() { throw 1 }, getPrototypeOf() { throw 2 }})",
+        "String.prototype.includes = () => true; String.prototype.split = null; throw new Error('x')",
+        "Array.prototype.join = () => { throw 3 }; console.log('x', 1); return [1]",
+        "globalThis.BigInt = null; return await tools.call('a', {})",
+        "return Symbol('x')",
+        "return new Proxy({}, {ownKeys() { throw new Error('trap') }})",
+        "throw undefined",
+        "await tools.call({toString() { throw new Error('name') }}, {})",
+        "return (function* () {})()"
+      ]
+      const answers = Effect.succeed<ToolOutcome>({ _tag: "Success", text: "", structured: "1e3" as JsonText })
+      const told = yield* Effect.forEach(
+        worlds,
+        (code) => run(code, { bounds: { time_ms: 300 }, nested: () => answers }),
+        { concurrency: 4 }
+      )
+      for (const outcome of told) {
+        assert.include(["Success", "Failure"], outcome._tag)
+        assert.notMatch(JSON.stringify(outcome), /"object"|int-[0-9a-f]{8}|The sandbox/)
+      }
+    }))
+
   it.effect("BLT-3 search and describe show tools with their schema unchanged, and no other", () =>
     Effect.gen(function*() {
       const tools = [tool("client__a", "Looks up records."), tool("client__b", "Sends mail.")]
