@@ -147,7 +147,7 @@ const check = (one: typeof Case.Type) =>
       assert.isBelow(place(parent_id, true), place(activity_id, false))
       assert.isBelow(place(activity_id, false), place(parent_id, false))
       if (subagent_id !== null) {
-        assert.strictEqual(activities.find((other) => other.activity_id === subagent_id)?.name, "task")
+        assert.strictEqual(activities.find((other) => String(other.activity_id) === subagent_id)?.name, "task")
       }
     }
 
