@@ -73,8 +73,8 @@ const make = Effect.gen(function*() {
 export const start = Effect.fnUntraced(function*(options: TestServer.TestServerOptions) {
   const { locals, ran, tasks } = yield* make
   const finders = options.catalog === "compact" ? yield* CompactCatalog.tools : []
-  const server = yield* TestServer.start({ ...options, locals: [...locals, ...finders] })
-  return { ...server, ran, tasks }
+  const { closed, peer } = yield* TestServer.start({ ...options, locals: [...locals, ...finders] })
+  return { closed, peer, ran, tasks }
 })
 
 /** Runs one turn to its end. */
