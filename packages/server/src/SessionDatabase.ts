@@ -1,5 +1,5 @@
 /**
- * One session as a SQLite database in a file of its own, and the lock beside it (SES-2, SES-9, SES-10).
+ * One session as a SQLite database in a file of its own (SES-9, SES-10).
  *
  * Rule: every row carries a checksum and a number that leaves no gap, so that damage is told and never read as history.
  *
@@ -36,6 +36,9 @@ export const engine = (): Promise<Engine> =>
 /** The stored session is not what was written. */
 class Damaged extends Error {}
 
+/** The session's file is not where it was opened. */
+class Moved extends Error {}
+
 /** The session was written by a version of ours that this one does not know. */
 class TooNew extends Error {}
 
@@ -55,27 +58,12 @@ const STRETCH = 256
 /** How long a reader waits while another process recovers or cleans up the same session, in milliseconds. */
 const BUSY_MS = 1000
 
-/** SQLite's result codes: another connection holds a lock; the file is malformed; it is no database. */
-const SQLITE_BUSY = 5
+/** SQLite's result codes: the file is malformed; it is no database. */
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
-/** Takes the session's lock; null: somebody else holds it. It is free as soon as it is closed or the process ends. */
-export const lock = (engine: Engine, path: string): Sqlite.DatabaseSync | null => {
-  SessionFiles.makeFile(path)
-  const held = new engine.DatabaseSync(path, { timeout: 0 })
-  try {
-    held.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
-    return held
-  } catch (error) {
-    held.close()
-    if (codeOf(error) === SQLITE_BUSY) return null
-    throw error
-  }
-}
-
 /** SQLite's primary result code; undefined for other errors. */
-const codeOf = (error: unknown): number | undefined =>
+export const codeOf = (error: unknown): number | undefined =>
   error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined
 
 /** Whether an error says that what is stored is not what was written. */
@@ -133,10 +121,14 @@ const isLogDamaged = (path: string): boolean => {
   return look() && look()
 }
 
+const inodeOf = (path: string): number | undefined => fs.statSync(path, { throwIfNoEntry: false })?.ino
+
 /** An open connection to a session's file. */
 export class SessionDatabase {
   private readonly engine: Engine
   private readonly sessionId: string
+  private readonly path: string
+  private readonly inode: number | undefined
   private readonly db: Sqlite.DatabaseSync
   private readonly prepared = new Map<string, Sqlite.StatementSync>()
 
@@ -144,6 +136,7 @@ export class SessionDatabase {
   constructor(engine: Engine, path: string, sessionId: string) {
     this.engine = engine
     this.sessionId = sessionId
+    this.path = path
     // before SQLite, which would take damage for a torn tail and clear it away
     if (isLogDamaged(path)) throw new Damaged("its log (-wal) does not match its checksums")
     const url = pathToFileURL(path)
@@ -154,6 +147,7 @@ export class SessionDatabase {
       if (version > VERSION) throw new TooNew(`its format ${version} is newer than ${VERSION}, the newest known here`)
       if (version !== VERSION) throw new Damaged("the file holds no session")
       this.db.exec("PRAGMA synchronous = FULL")
+      this.inode = inodeOf(path)
     } catch (error) {
       this.db.close()
       throw error
@@ -240,6 +234,8 @@ export class SessionDatabase {
         const sum = sessionSum(this.engine, this.sessionId, step.title)
         this.run("UPDATE session SET title = ?, crc = ?", step.title, sum)
       }
+      // what goes into a file that has lost its name is gone with this process
+      if (inodeOf(this.path) !== this.inode) throw new Moved("its file was removed or replaced while it was open")
     })
   }
 

@@ -38,7 +38,7 @@ export interface Settings {
 export const readText = (what: string, path: string): Effect.Effect<string, ConfigurationInvalid> =>
   Effect.tryPromise({
     try: () => readFile(path, "utf8"),
-    catch: (error) => new ConfigurationInvalid({ message: `${what}: cannot read the file (${reasonOf(error)})` })
+    catch: (error) => new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reasonOf(error)})` })
   })
 
 const reasonOf = (error: unknown): string =>

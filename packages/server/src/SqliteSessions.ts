@@ -17,6 +17,7 @@ import * as OpenSession from "./OpenSession.ts"
 import * as Paging from "./Paging.ts"
 import * as SessionDatabase from "./SessionDatabase.ts"
 import * as SessionFiles from "./SessionFiles.ts"
+import * as SessionLock from "./SessionLock.ts"
 
 /** A session's file as its name tells it; names sort by creation. */
 interface File {
@@ -71,7 +72,7 @@ export const make = (home: string) =>
     const attach = Effect.fnUntraced(function*(file: File) {
       const { sessionId } = file
       const node = yield* engine
-      const lock = yield* storing(named(sessionId), () => SessionDatabase.lock(node, pathOf(file, "lock")))
+      const lock = yield* storing(named(sessionId), () => SessionLock.take(node, pathOf(file, "lock")))
       if (lock === null) return yield* new OpenSession.SessionLocked({ sessionId })
       const unlock = Effect.sync(() => lock.close())
       const db = yield* connect(node, file).pipe(Effect.tapError(() => unlock))

@@ -192,7 +192,7 @@ describe("PGM-6 settings", () => {
         )
       assert.strictEqual(
         (yield* Effect.flip(settle({ config: join(home.path, "none.json") }, {}))).message,
-        "config: cannot read the file (ENOENT)"
+        `config: cannot read ${join(home.path, "none.json")} (ENOENT)`
       )
       assert.match(yield* fault("{"), /^config: is no valid JSON: /)
       assert.match(yield* fault("{\"modle\":\"x\"}"), /^config: modle: /)
