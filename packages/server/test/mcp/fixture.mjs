@@ -20,7 +20,21 @@ const pages = [
     `{"name":"echo","description":"Gives back what it gets.","inputSchema":{"type":"object","required":[],"$schema":"http://x","a":1.50}}`,
     `{"name":"weird.name/ü","inputSchema":{"type":"object"}}`
   ],
-  ["die", "hang", "cancelled", "beat", "release", "grow", "image", "fail", "refuse", "env", "children", "broken", "large"]
+  [
+    "die",
+    "hang",
+    "cancelled",
+    "beat",
+    "release",
+    "grow",
+    "image",
+    "fail",
+    "refuse",
+    "env",
+    "children",
+    "broken",
+    "large"
+  ]
     .map((name) => `{"name":"${name}","description":"","inputSchema":{"type":"object"}}`)
 ]
 const cancelled = []
@@ -28,7 +42,7 @@ let hanging
 
 const tools = {
   echo: (id, line) => {
-    const raw = line.slice(line.indexOf('"arguments":') + 12, line.indexOf(',"_meta"'))
+    const raw = line.slice(line.indexOf("\"arguments\":") + 12, line.indexOf(",\"_meta\""))
     answer(id, `{"content":[{"type":"text","text":"got it"}],"structuredContent":${raw}}`)
   },
   "weird.name/ü": (id) => answer(id, text("weird")),
@@ -56,7 +70,8 @@ const tools = {
       `{"content":[{"type":"text","text":"see"},{"type":"image","mimeType":"image/png","data":"${"A".repeat(4000)}"},`
         + `{"type":"resource_link","name":"doc","uri":"file:///doc"},{"type":"resource","resource":{"uri":"x:y","text":"inside"}}]}`
     ),
-  fail: (id) => answer(id, `{"isError":true,"content":[{"type":"text","text":"it went wrong, token=abcdefgh12345678"}]}`),
+  fail: (id) =>
+    answer(id, `{"isError":true,"content":[{"type":"text","text":"it went wrong, token=abcdefgh12345678"}]}`),
   refuse: (id) => say(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32602,"message":"bad arguments"}}`),
   env: (id) => answer(id, text(JSON.stringify(Object.keys(process.env).sort()))),
   children: (id) => {
@@ -74,7 +89,10 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     const version = mode === "future" ? "2099-01-01" : params.protocolVersion
     // a request of the server's own, which must be answered
     say(`{"jsonrpc":"2.0","id":"from-server","method":"ping"}`)
-    answer(id, `{"protocolVersion":"${version}","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"f","version":"1"}}`)
+    answer(
+      id,
+      `{"protocolVersion":"${version}","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"f","version":"1"}}`
+    )
   } else if (method === "tools/list") {
     const page = params.cursor === undefined ? 0 : Number(params.cursor)
     const next = page + 1 < pages.length ? `,"nextCursor":"${page + 1}"` : ""
