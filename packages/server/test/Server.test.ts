@@ -68,7 +68,9 @@ describe("sections 2 and 3: requests and lifecycle", () => {
   it.effect("REQ-6 CLS-1 requests that were piped in before the end of input are answered", () =>
     Effect.gen(function*() {
       const { closed, duplex, peer } = yield* TestServer.start()
-      duplex.write('{"id":"a","method":"initialize","params":{"required_capabilities":[]}}\n{"id":"b","method":"status"}\n')
+      duplex.write(
+        "{\"id\":\"a\",\"method\":\"initialize\",\"params\":{\"required_capabilities\":[]}}\n{\"id\":\"b\",\"method\":\"status\"}\n"
+      )
       duplex.end()
       assert.isDefined((yield* peer.response("a")).result)
       assert.isDefined((yield* peer.response("b")).result)
