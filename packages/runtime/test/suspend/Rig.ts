@@ -34,6 +34,7 @@ export interface Says {
   readonly calls?: ReadonlyArray<Call>
   readonly usage?: ModelUsage
   readonly fails?: ModelFailed
+  readonly never?: boolean
 }
 
 /** Answers request after request, and keeps a copy of each request's messages, tools and instructions. */
@@ -63,6 +64,7 @@ export class FakeModel {
             tools: request.tools.map((tool) => tool.name),
             instructions: request.instructions
           })
+          if (said.never === true) return Stream.never
           if (said.fails !== undefined) return Stream.fail(said.fails)
           return Stream.fromIterable([
             ...(said.text === undefined ? [] : [{ _tag: "TextDelta", text: said.text } as const]),

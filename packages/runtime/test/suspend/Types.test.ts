@@ -1,0 +1,61 @@
+/** What the compiler refuses: each expected error is a misuse that would otherwise be found by the preflight (DCL-2). */
+import { assert, describe, it } from "@effect/vitest"
+import { AgentDefinition, type Harness, type Pending, type RunResult } from "@errand/runtime/suspend"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ok } from "./Fixture.ts"
+import { call, clientTools, FakeModel, harnessOf, suspended } from "./Rig.ts"
+
+const agent = AgentDefinition.make({ clientTools, output: Schema.Struct({ answer: Schema.Int }) })
+
+type Output<H> = H extends Harness.Harness<infer O, infer _> ? O : never
+
+describe("harness 1: types on both sides", () => {
+  it.effect("DCL-2 answers have the type of their tool, and a wrong category or type does not compile", () =>
+    Effect.gen(function*() {
+      const harness = yield* harnessOf(
+        agent,
+        new FakeModel([{ calls: [call("c1", "lookup_record", { record_id: "7" })] }])
+      )
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      const [one] = ok(harness.pending(first.suspension)).calls
+      if (one?.toolName !== "lookup_record") return assert.fail("another tool")
+      const record: string = ok(one.arguments).record_id
+      assert.strictEqual(record, "7")
+      const right: Pending.Given = one.succeed({ title: "Seven" })
+      assert.strictEqual(right._tag, "Answer")
+      // @ts-expect-error the success schema says text
+      const wrongType = one.succeed({ title: 7 })
+      // @ts-expect-error the success schema says an object with a title
+      const missing = one.succeed({})
+      // @ts-expect-error the failure schema says why
+      const wrongFailure = one.fail("no", { reason: 7 })
+      assert.strictEqual(wrongFailure._tag, "Answer")
+      const code = (given: Harness.GivenResults) =>
+        Effect.map(Effect.flip(harness.resume(first.suspension, given)), (error) => error.code)
+      assert.strictEqual(yield* code([wrongType]), "deferred_results_invalid")
+      assert.strictEqual(yield* code([missing]), "deferred_results_invalid")
+      assert.strictEqual(yield* code([right, right]), "deferred_results_invalid")
+      // @ts-expect-error a decision is no answer
+      assert.strictEqual(yield* code({ calls: { c1: { allow: true } }, approvals: {} }), "deferred_results_invalid")
+      // @ts-expect-error an answer is no decision
+      const misplaced = yield* code({ calls: {}, approvals: { c1: { status: "success", value: 1 } } })
+      assert.strictEqual(misplaced, "deferred_results_incomplete")
+      // @ts-expect-error an external call is not allowed or denied
+      assert.isUndefined(one.allow)
+      // @ts-expect-error no tool of this name is declared
+      assert.isFalse(one.toolName === "other_tool")
+    }))
+
+  it("RUN-7 the output has the type of its schema", () => {
+    const output = (result: RunResult.RunResult<Output<Harness.Harness<{ readonly answer: number }, never>>>) =>
+      result._tag === "Completed" ? result.output.answer : null
+    assert.isNull(output({ _tag: "Cancelled" } as never))
+    // @ts-expect-error only a completed run has an output
+    const none = (result: RunResult.RunResult<string>) => result.output
+    assert.isUndefined(none({ _tag: "Cancelled" } as never))
+    // @ts-expect-error only a suspended run has a suspension
+    const state = (result: RunResult.Completed<string>) => result.suspension
+    assert.isUndefined(state({ _tag: "Completed" } as never))
+  })
+})
