@@ -170,7 +170,7 @@ const make = (
 const unavailable = (name: string): Resolution => ({
   _tag: "Refused",
   code: isClientName(name) ? "client_tool_unavailable" : "unknown_tool",
-  message: "There is no tool of this name here. Use one of the offered tools."
+  message: "There is no tool of this name here; nothing was executed. Use one of the offered tools."
 })
 
 const undelegable: Resolution = {
