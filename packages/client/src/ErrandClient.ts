@@ -3,7 +3,7 @@
  *
  * Rule: nothing is decided here. Errors are those of `ClientError`, and what is aborted rejects with the signal's reason.
  */
-import type { Ids, Requests, ResultOf, ToolAnswer, ToolCall, ToolHandler } from "@errand/protocol"
+import type { DerivedSchema, Ids, Requests, ResultOf, ToolAnswer, ToolCall, ToolHandler } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -11,7 +11,6 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Client, make as makeClient, type SessionSummary } from "./Client.ts"
 import type { ConnectionLost } from "./ClientError.ts"
-import type { JsonSchema } from "./ParameterSchema.ts"
 import type { Session } from "./Session.ts"
 import type { SpawnOptions } from "./Spawn.ts"
 import { make, plain, type ToolValue } from "./Tool.ts"
@@ -43,11 +42,11 @@ export function tool<P extends Codec, S extends Codec = never>(
 ): ToolHandler
 /** Declares a tool with a JSON Schema: the arguments are checked against it and handed over as plain data. */
 export function tool(
-  options: Described & { readonly parameters?: JsonSchema },
+  options: Described & { readonly parameters?: DerivedSchema.JsonSchema },
   handler: (args: Readonly<Record<string, unknown>>, call: AbortableCall) => Awaitable<ToolValue>
 ): ToolHandler
 export function tool(
-  options: Described & { readonly parameters?: Codec | JsonSchema; readonly success?: Codec },
+  options: Described & { readonly parameters?: Codec | DerivedSchema.JsonSchema; readonly success?: Codec },
   // The overloads say what it takes; here it is only passed on.
   handler: (args: never, call: AbortableCall) => Awaitable<unknown>
 ): ToolHandler {
@@ -58,7 +57,7 @@ export function tool(
       catch: (thrown) => thrown as Error
     })
   if (parameters !== undefined && !Schema.isSchema(parameters)) {
-    return plain(name, { ...described, parameters: parameters as JsonSchema }).handle(run)
+    return plain(name, { ...described, parameters: parameters as DerivedSchema.JsonSchema }).handle(run)
   }
   return make(name, {
     ...described,

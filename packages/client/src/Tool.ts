@@ -6,6 +6,7 @@
  */
 import {
   ClientTool,
+  DerivedSchema,
   InputSchema,
   Json,
   type JsonText,
@@ -21,7 +22,6 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ToolDeclarationInvalid } from "./ClientError.ts"
-import { derive, type Derived, type JsonSchema } from "./ParameterSchema.ts"
 import {
   type Arguments,
   argumentsReader,
@@ -85,11 +85,14 @@ export const make = <P extends Codec = typeof Schema.Unknown, S extends Codec = 
 ): Tool<P["Type"], TypeOf<S, ToolValue>, TypeOf<F, PlainFailure>> => {
   const { failure, parameters, success } = options
   const full = fullName(name)
-  const derived: Derived = parameters === undefined ? { _tag: "Derived", schema: noParameters } : derive(parameters)
-  if (derived._tag === "Refused") {
-    throw new ToolDeclarationInvalid({ tool: full, path: derived.path, detail: derived.detail })
+  const derived = parameters === undefined
+    ? Result.succeed(noParameters)
+    : DerivedSchema.ofArguments(parameters, "parameters")
+  if (Result.isFailure(derived)) {
+    const { detail, path } = derived.failure
+    throw new ToolDeclarationInvalid({ tool: full, path, detail })
   }
-  const { declaration, schema } = declare(full, options, derived.schema)
+  const { declaration, schema } = declare(full, options, derived.success)
   return declared(
     declaration,
     parameters === undefined ? plainReader(schema) : argumentsReader(parameters),
@@ -98,7 +101,7 @@ export const make = <P extends Codec = typeof Schema.Unknown, S extends Codec = 
   )
 }
 
-const noParameters: JsonSchema = { type: "object", additionalProperties: false }
+const noParameters: DerivedSchema.JsonSchema = { type: "object", additionalProperties: false }
 
 /**
  * Declares a tool from a JSON Schema, as plain data or as text. Its handler gets the arguments as JSON text, checked and
@@ -106,18 +109,18 @@ const noParameters: JsonSchema = { type: "object", additionalProperties: false }
  */
 export const raw = (
   name: string,
-  options: Described & { readonly parameters: JsonSchema | JsonText }
+  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText }
 ): Tool<JsonText, ToolValue, PlainFailure> => fromJsonSchema(name, options, textReader)
 
 /** Like `raw`, but the handler gets plain data; arguments with numbers that a double cannot hold are answered `error`. */
 export const plain = (
   name: string,
-  options: Described & { readonly parameters: JsonSchema | JsonText }
+  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText }
 ): Tool<unknown, ToolValue, PlainFailure> => fromJsonSchema(name, options, plainReader)
 
 const fromJsonSchema = <Args>(
   name: string,
-  options: Described & { readonly parameters: JsonSchema | JsonText },
+  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText },
   reader: (schema: Json.JsonNode) => (argumentsText: JsonText) => Arguments<Args>
 ): Tool<Args, ToolValue, PlainFailure> => {
   const tool = fullName(name)
@@ -154,7 +157,7 @@ const fullName = (name: string): string => name.startsWith(prefix) ? name : pref
 const declare = (
   name: string,
   described: Described,
-  schema: JsonSchema | JsonText
+  schema: DerivedSchema.JsonSchema | JsonText
 ): { readonly declaration: ClientTool.ClientTool; readonly schema: Json.JsonNode } => {
   const refuse = (path: string, detail: string): never => {
     throw new ToolDeclarationInvalid({ tool: name, path, detail })

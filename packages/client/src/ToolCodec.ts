@@ -4,14 +4,13 @@
  * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
  * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
  */
-import { Json, type JsonText, ToolAnswer } from "@errand/protocol"
+import { Decimal, Json, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as SchemaIssue from "effect/SchemaIssue"
 import { makeFormatterStandardSchemaV1 } from "effect/SchemaIssue"
-import { compile, significant } from "./SchemaCheck.ts"
 
 /** A schema that needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
@@ -38,11 +37,17 @@ const mismatch = (detail: string): Arguments<never> => ({ _tag: "Mismatch", deta
 
 /** A reader that checks arguments against a JSON Schema and leaves them as they are. */
 export const textReader = (schema: Json.JsonNode): (argumentsText: JsonText) => Arguments<JsonText> => {
-  const check = compile(schema)
+  // Patterns are the program's own; one that is no expression is a fault of its declaration.
+  const check = SchemaCheck.compile(schema, (problem) => {
+    throw new SyntaxError(problem)
+  })
   return (argumentsText) => {
     const node = Json.read(argumentsText)
-    const fault = Result.isSuccess(node) ? check(node.success, "") : node.failure.message
-    return fault === undefined ? { _tag: "Arguments", value: argumentsText } : mismatch(fault)
+    if (Result.isFailure(node)) return mismatch(node.failure.message)
+    const misfit = check(node.success)
+    return misfit === undefined
+      ? { _tag: "Arguments", value: argumentsText }
+      : mismatch(SchemaCheck.describe(misfit))
   }
 }
 
@@ -139,7 +144,7 @@ const issues = (issue: SchemaIssue.Issue): string =>
 const step = (key: PropertyKey): string => typeof key === "number" ? `[${key}]` : `.${String(key)}`
 
 const inexact = (node: Json.JsonNode, path: string): string | undefined => {
-  if (node instanceof Json.JsonNumber) return sameNumber(node.text) ? undefined : path
+  if (node instanceof Json.JsonNumber) return Decimal.isExact(node.text) ? undefined : path
   if (node === null || typeof node !== "object") return undefined
   for (const [key, inner] of node.entries()) {
     const found = inexact(inner, path + step(key))
@@ -147,6 +152,3 @@ const inexact = (node: Json.JsonNode, path: string): string | undefined => {
   }
   return undefined
 }
-
-/** Whether the digits of a number survive being a double. */
-const sameNumber = (digits: string): boolean => significant(digits) === significant(String(Number(digits)))

@@ -104,10 +104,10 @@ describe("8. declarations", () => {
   it("SCH-1 arguments that are no object, and raw schemas with other keywords, are refused with the path", () => {
     assert.deepStrictEqual(refusal(() => Tool.make("t", { ...described, parameters: Schema.String })).slice(0, 2), [
       "client__t",
-      "parameters"
+      "parameters.type"
     ])
     const either = Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Struct({ b: Schema.String })])
-    assert.strictEqual(refusal(() => Tool.make("t", { ...described, parameters: either }))[1], "parameters")
+    assert.strictEqual(refusal(() => Tool.make("t", { ...described, parameters: either }))[1], "parameters.type")
     const parameters = { type: "object", properties: { a: { $ref: "#/x" } } }
     assert.strictEqual(refusal(() => Tool.raw("t", { ...described, parameters }))[1], "parameters.properties.a.$ref")
     const pattern = { type: "object", properties: { a: { pattern: "(" } } }

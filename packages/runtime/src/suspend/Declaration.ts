@@ -4,15 +4,13 @@
  * Rule: a declaration is checked once, when it is made, and then detached and frozen: no later change of the caller's
  * objects reaches it, and it never holds live clients, callbacks, credentials or authority.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { DerivedSchema, Json, type JsonText, SchemaCheck } from "@errand/protocol"
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
-import * as DerivedSchema from "./DerivedSchema.ts"
 import { checkText, encodeMetadata } from "./FieldRules.ts"
 import * as JsonValue from "./JsonValue.ts"
-import * as SchemaCheck from "./SchemaCheck.ts"
 
 /** What the declaration says about permission; `inherit` leaves it to the rules, which means allow without one (SUR-4). */
 export type Permission = "inherit" | "allow" | "deny"
@@ -134,7 +132,7 @@ const build = (
   options: Options,
   known: ReadonlySet<string>,
   parameters: unknown,
-  rest: (schema: unknown) => Pick<ClientTool, "schemas" | "checkArguments" | "checkSuccess">
+  rest: (schema: Json.JsonNode) => Pick<ClientTool, "schemas" | "checkArguments" | "checkSuccess">
 ): Result.Result<ClientTool, ClientToolInvalid> => {
   const invalid = ({ path, rule }: JsonValue.Fault) =>
     Result.fail(
@@ -155,8 +153,9 @@ const build = (
   if (Json.byteLength(canonical) > limits.schemaBytes) {
     return invalid(fault("parameters", `must have at most ${limits.schemaBytes} bytes of canonical JSON`))
   }
-  const schema = Json.toPlain(tree.success) as { readonly type?: unknown }
-  if (schema.type !== "object") return invalid(fault("parameters.type", "must be \"object\""))
+  if (!Json.isObject(tree.success) || tree.success.get("type") !== "object") {
+    return invalid(fault("parameters.type", "must be \"object\""))
+  }
   const metadata = encodeMetadata(options.metadata ?? {}, "metadata", limits.metadataBytes)
   if (Result.isFailure(metadata)) return invalid(metadata.failure)
   return Result.succeed(Object.freeze({
@@ -170,7 +169,7 @@ const build = (
     retrySafe: options.retrySafe ?? false,
     timeoutMs: options.timeoutMs ?? null,
     lateAnswer: options.lateAnswer ?? "record",
-    ...rest(schema)
+    ...rest(tree.success)
   }))
 }
 
@@ -178,15 +177,22 @@ const build = (
 export const raw = <const Name extends string>(
   options: Options & { readonly name: Name; readonly parameters: Readonly<Record<string, unknown>> }
 ): Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid> =>
-  build(options, fields, options.parameters, (schema) => ({
-    schemas: null,
-    checkArguments: (text) =>
-      Result.match(Json.parse(text, { maxDepth: JsonValue.deepest }), {
-        onFailure: ({ message, path }) => fault(path === "" ? "arguments" : `arguments.${path}`, message),
-        onSuccess: (value) => SchemaCheck.check(schema, value, "arguments")
-      }),
-    checkSuccess: () => null
-  })) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
+  build(options, fields, options.parameters, (schema) => {
+    const check = SchemaCheck.compile(schema)
+    return {
+      schemas: null,
+      checkArguments: (text) => {
+        const value = Json.read(text, { maxDepth: JsonValue.deepest })
+        if (Result.isFailure(value)) {
+          const { message, path } = value.failure
+          return fault(path === "" ? "arguments" : `arguments.${path}`, message)
+        }
+        const misfit = check(value.success)
+        return misfit === undefined ? null : fault(JsonValue.formatPath("arguments", misfit.path), misfit.problem)
+      },
+      checkSuccess: () => null
+    }
+  }) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -227,26 +233,22 @@ export const make = <A, const Name extends string, S = unknown, F = unknown>(
     readonly failure?: JsonSchemaOf<F>
   }
 ): Result.Result<ClientTool<A, S, F, Name>, ClientToolInvalid> => {
-  const invalid = (field: string, code: ClientToolInvalid["code"], rule: string) =>
-    Result.fail(new ClientToolInvalid({ code, tool: String(options.name), field, path: field, rule }))
+  const invalid = (field: string, code: ClientToolInvalid["code"], rule: string, path = field) =>
+    Result.fail(new ClientToolInvalid({ code, tool: String(options.name), field, path, rule }))
   let parameters: unknown
   for (const field of ["parameters", "success", "failure"] as const) {
     const schema = options[field]
     if (schema === undefined && field !== "parameters") continue
     if (!Schema.isSchema(schema)) return invalid(field, "client_tool_invalid", "must be an Effect Schema")
-    const derived = DerivedSchema.derive(schema)
+    const derived = field === "parameters"
+      ? DerivedSchema.ofArguments(schema, field)
+      : DerivedSchema.derive(schema, field)
     if (Result.isSuccess(derived)) {
       if (field === "parameters") parameters = derived.success
       continue
     }
-    switch (derived.failure) {
-      case "recursive":
-        return invalid(field, "client_tool_schema_recursive", "refers to itself, so that it cannot be inlined")
-      case "too_large":
-        return invalid(field, "client_tool_invalid", "grows beyond every bound when it is inlined")
-      case "no_json_form":
-        return invalid(field, "client_tool_invalid", "has no JSON Schema")
-    }
+    const { detail, path, reason } = derived.failure
+    return invalid(field, reason === "recursive" ? "client_tool_schema_recursive" : "client_tool_invalid", detail, path)
   }
   const decodeArguments = argumentsDecoder(options.parameters)
   const decodeSuccess = options.success === undefined ? null : decoder(options.success, "value")

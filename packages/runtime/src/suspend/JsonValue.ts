@@ -3,7 +3,7 @@
  *
  * Rule: a value either crosses unchanged or is refused with the path of its fault; nothing is dropped or rounded.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { Decimal, Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 
 /** What is wrong with a value, and where: `path` as a person writes it (`metadata.a[2]`), `rule` says it in words. */
@@ -50,19 +50,9 @@ export const toTree = (value: unknown, root: string): Result.Result<Json.JsonNod
 export const encode = (value: unknown, root: string): Result.Result<JsonText, Fault> =>
   Result.map(toTree(value, root), Json.write)
 
-/** The significant digits and the exponent of a number: equal for all spellings of one number. */
-const magnitude = (token: string): string => {
-  const [mantissa = "", exponent = "0"] = token.toLowerCase().split("e")
-  const [whole = "", fraction = ""] = mantissa.replace("-", "").split(".")
-  const digits = (whole + fraction).replace(/^0+/, "")
-  let end = digits.length
-  while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end--
-  return end === 0 ? "0" : `${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`
-}
-
 const rounds = (node: Json.JsonNode, path: string): Fault | null => {
   if (node instanceof Json.JsonNumber) {
-    return magnitude(node.text) === magnitude(String(Number(node.text)))
+    return Decimal.isExact(node.text)
       ? null
       : { path, rule: `is the number ${node.text.slice(0, 40)}, which would round; read it from the text` }
   }

@@ -1,5 +1,4 @@
 export * as JsonValue from "./JsonValue.ts"
-export * as SchemaCheck from "./SchemaCheck.ts"
 export * as ClientTool from "./Declaration.ts"
 export * as ClientToolset from "./Toolset.ts"
 export * as Digest from "./Digest.ts"

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Json } from "@errand/protocol"
+import { Json, SchemaCheck } from "@errand/protocol"
 import { Result } from "effect"
-import { compile } from "../src/SchemaCheck.ts"
 
 const node = (text: string): Json.JsonNode => Result.getOrThrow(Json.read(text))
 
@@ -67,9 +66,54 @@ const rows: ReadonlyArray<readonly [string, ReadonlyArray<string>, ReadonlyArray
 describe("CLI-1 arguments against a raw schema", () => {
   for (const [schema, fitting, faulty] of rows) {
     it(`${schema} is judged by the text`, () => {
-      const check = compile(node(schema))
-      for (const text of fitting) assert.isUndefined(check(node(text), ""), text)
-      for (const [text, expected] of faulty) assert.include(check(node(text), ""), expected, text)
+      const check = SchemaCheck.compile(node(schema))
+      for (const text of fitting) assert.isUndefined(check(node(text)), text)
+      for (const [text, expected] of faulty) {
+        const misfit = check(node(text))
+        assert.include(misfit === undefined ? undefined : SchemaCheck.describe(misfit), expected, text)
+      }
     })
   }
+})
+
+describe("RUN-4 schemas beyond section 8", () => {
+  const judged = (schema: string, value: string) => {
+    const misfit = SchemaCheck.compile(node(schema))(node(value))
+    return misfit === undefined ? undefined : SchemaCheck.describe(misfit)
+  }
+
+  it("a reference reaches into the same schema, and one that leads elsewhere or nowhere constrains nothing", () => {
+    const tree =
+      `{"properties":{"kids":{"items":{"$ref":"#"}},"n":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"type":"null"}}}`
+    assert.isUndefined(judged(tree, `{"kids":[{"kids":[]}],"n":null}`))
+    assert.strictEqual(judged(tree, `{"kids":[{"kids":[{"n":1}]}]}`), "kids[0].kids[0].n: expected null")
+    for (const reference of ["#/nowhere", "other.json#/a", "#/toString"]) {
+      assert.isUndefined(judged(`{"$ref":"${reference}"}`, "1"))
+    }
+  })
+
+  it("endless references end with a misfit, in depth and in number", () => {
+    assert.include(judged(`{"$ref":"#"}`, "1"), "too long")
+    const doubling = Array.from(
+      { length: 40 },
+      (_, i) => `"d${i}":{"allOf":[{"$ref":"#/$defs/d${i + 1}"},{"$ref":"#/$defs/d${i + 1}"}]}`
+    )
+    assert.include(judged(`{"$defs":{${doubling.join(",")}},"$ref":"#/$defs/d0"}`, "1"), "too long")
+  })
+
+  it("a keyword with a value of a wrong type, or that nobody knows, constrains nothing", () => {
+    const schema =
+      `{"type":7,"enum":"a","required":"a","properties":[],"items":3,"prefixItems":{},"allOf":{},"anyOf":"",
+      "oneOf":null,"not":5,"pattern":8,"minimum":"1","maxLength":{},"$ref":1,"contains":1,"if":false}`
+    for (const value of ["1", "[]", "[1]", `{"a":1}`, `"b"`, "null"]) assert.isUndefined(judged(schema, value), value)
+  })
+
+  it("a pattern that is no expression constrains nothing, and is told to who asks", () => {
+    const schema = node(`{"pattern":"(","patternProperties":{"[":false}}`)
+    const told: Array<string> = []
+    const check = SchemaCheck.compile(schema, (problem) => told.push(problem))
+    assert.isUndefined(check("("))
+    assert.isUndefined(check(node(`{"[":1}`)))
+    assert.lengthOf(told, 2)
+  })
 })
