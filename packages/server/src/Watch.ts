@@ -11,9 +11,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Tracer from "effect/Tracer"
+import type * as Tracer from "effect/Tracer"
 import * as Meters from "./Meters.ts"
 
 /** The three places at which a server is watched. */
@@ -26,11 +27,14 @@ export interface Watch {
   readonly call: (call: Broker["Service"]["call"]) => Broker["Service"]["call"]
 }
 
-/** A watch that writes to the tracer and the metrics of its context. */
-export const make: Effect.Effect<Watch> = Effect.gen(function*() {
+/** A watch that writes to a tracer and to a registry of metrics. */
+export const make = Effect.fnUntraced(function*(
+  tracer: Tracer.Tracer,
+  metrics: (typeof Metric.MetricRegistry)["Service"]
+): Effect.fn.Return<Watch> {
   const clock = yield* Clock.Clock
-  const spans = new Spans(yield* Tracer.Tracer, clock)
-  const meters = Meters.make(yield* Effect.context<never>())
+  const spans = new Spans(tracer, clock)
+  const meters = Meters.make(Context.make(Metric.MetricRegistry, metrics))
   const seconds = (since: bigint) => Number(clock.monotonicTimeNanosUnsafe() - since) / 1e9
   let pending = 0
   let waiting = 0

@@ -16,7 +16,7 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as OtlpWatch from "../src/OtlpWatch.ts"
+import * as Telemetry from "../src/Telemetry.ts"
 import * as Watch from "../src/Watch.ts"
 
 const SECRET = "what the user said"
@@ -69,14 +69,14 @@ const watched = Effect.gen(function*() {
       return span
     }
   })
-  const watch = yield* Effect.provideService(Watch.make, Tracer.Tracer, tracer)
+  const watch = yield* Watch.make(tracer, new Map())
   const passed: Array<Events.ServerEvent> = []
   const outbox = watch.outbox({
     enqueue: (event) => void passed.push(event),
     offer: (event) => event.event !== "message.delta"
   })
   return { watch, spans, passed, outbox }
-}).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
+})
 
 const modelOf = (watch: Watch.Watch, answer: Stream.Stream<ModelEvent, ModelFailed>) =>
   Effect.flatMap(ModelTurn, (model) => Effect.exit(Stream.runCollect(model.turn(request)))).pipe(
@@ -213,7 +213,7 @@ describe("OBS-1 spans", () => {
   it.effect("OBS-1 events that wait for room are handed on, withdrawn and counted like any", () =>
     Effect.gen(function*() {
       const registry = new Map()
-      const watch = yield* Effect.provideService(Watch.make, Metric.MetricRegistry, registry)
+      const watch = yield* Watch.make(yield* Tracer.Tracer, registry)
       const line: Array<() => void> = []
       const outbox = watch.outbox({
         enqueue: (_, queued) => {
@@ -343,7 +343,7 @@ describe("OBS-1 export", () => {
       const { headers, sent, server } = yield* collector
       const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
       yield* Effect.scoped(Effect.gen(function*() {
-        const watch = yield* OtlpWatch.open({ endpoint, headers: "x-team=a%20b,broken,bad=%zz" })
+        const watch = yield* Telemetry.exporting({ endpoint, headers: "x-team=a%20b,broken,bad=%zz" })
         const outbox = watch.outbox({ enqueue: () => undefined, offer: () => false })
         outbox.enqueue(started)
         yield* modelOf(watch, Stream.fromIterable(answer))
@@ -402,7 +402,7 @@ describe("OBS-1 export", () => {
     Effect.gen(function*() {
       const since = performance.now()
       yield* Effect.scoped(Effect.gen(function*() {
-        const watch = yield* OtlpWatch.open({ endpoint: "http://127.0.0.1:1" })
+        const watch = yield* Telemetry.exporting({ endpoint: "http://127.0.0.1:1" })
         watch.outbox({ enqueue: () => undefined, offer: () => true }).enqueue(started)
         watch.outbox({ enqueue: () => undefined, offer: () => true }).enqueue(finished("completed"))
       }))
