@@ -41,6 +41,8 @@ export class Served {
     options: {
       readonly root?: ReadonlyArray<object>
       readonly args?: ReadonlyArray<string>
+      /** Flags of Node itself. */
+      readonly node?: ReadonlyArray<string>
       /** Where sessions are, if not in the place's own home. */
       readonly home?: string
       /** What a shell does before it becomes the server. */
@@ -48,7 +50,7 @@ export class Served {
     } = {}
   ) {
     const script = place.script(options.root ?? [{ text: "done", times: 1000 }])
-    const command = [process.execPath, binary, "serve", "--stdio", ...options.args ?? []]
+    const command = [process.execPath, ...options.node ?? [], binary, "serve", "--stdio", ...options.args ?? []]
     const [file, ...args] = options.shell === undefined
       ? command
       : ["sh", "-c", `${options.shell}; exec "$@"`, "sh", ...command]
