@@ -173,26 +173,29 @@ const build = (
   }))
 }
 
+/** What is wrong with the text of arguments under a raw schema, judged without loss (RUN-4). */
+export const argumentsCheck = (schema: Json.JsonNode): (text: string) => Check => {
+  const check = SchemaCheck.compile(schema)
+  return (text) => {
+    const value = Json.read(text, { maxDepth: JsonValue.deepest })
+    if (Result.isFailure(value)) {
+      const { message, path } = value.failure
+      return fault(path === "" ? "arguments" : `arguments.${path}`, message)
+    }
+    const misfit = check(value.success)
+    return misfit === undefined ? null : fault(JsonValue.formatPath("arguments", misfit.path), misfit.problem)
+  }
+}
+
 /** Declares a tool with raw JSON Schema; arguments and answers stay plain JSON (DCL-1). */
 export const raw = <const Name extends string>(
   options: Options & { readonly name: Name; readonly parameters: Readonly<Record<string, unknown>> }
 ): Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid> =>
-  build(options, fields, options.parameters, (schema) => {
-    const check = SchemaCheck.compile(schema)
-    return {
-      schemas: null,
-      checkArguments: (text) => {
-        const value = Json.read(text, { maxDepth: JsonValue.deepest })
-        if (Result.isFailure(value)) {
-          const { message, path } = value.failure
-          return fault(path === "" ? "arguments" : `arguments.${path}`, message)
-        }
-        const misfit = check(value.success)
-        return misfit === undefined ? null : fault(JsonValue.formatPath("arguments", misfit.path), misfit.problem)
-      },
-      checkSuccess: () => null
-    }
-  }) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
+  build(options, fields, options.parameters, (schema) => ({
+    schemas: null,
+    checkArguments: argumentsCheck(schema),
+    checkSuccess: () => null
+  })) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -4,7 +4,7 @@
  * Rule: nothing of a run lives here. What differs between runs comes in with their agents, and the executor is whatever the
  * program provides: live, deferring, or a router.
  */
-import { Limits } from "@errand/protocol"
+import { Json, Limits } from "@errand/protocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,9 +20,8 @@ import type { RunScope } from "../RunScope.ts"
 import { ToolExecutor, type ToolOutcome } from "../ToolExecutor.ts"
 import { ToolPipeline } from "../ToolPipeline.ts"
 import type { AgentDefinition, HostTool } from "./AgentDefinition.ts"
-import type { ClientTool } from "./Declaration.ts"
+import { argumentsCheck, type ClientTool } from "./Declaration.ts"
 import * as JsonValue from "./JsonValue.ts"
-import * as SchemaCheck from "./SchemaCheck.ts"
 import type { Surface, SurfaceTool } from "./Surface.ts"
 import { Thread } from "./Thread.ts"
 
@@ -45,13 +44,9 @@ const approvedIn = (run: RunScope, callId: string): boolean =>
 
 /** What is wrong with arguments by a tool's declared schema; a schema that is no JSON constrains nothing. */
 const schemaCheck = (tool: OfferedTool): (text: string) => JsonValue.Fault | null =>
-  Result.match(JsonValue.decodeExact(tool.inputSchema, "schema"), {
+  Result.match(Json.read(tool.inputSchema, { maxDepth: JsonValue.deepest }), {
     onFailure: () => () => null,
-    onSuccess: (schema) => (text) =>
-      Result.match(JsonValue.decodeExact(text, "arguments"), {
-        onFailure: (fault) => fault,
-        onSuccess: (value) => SchemaCheck.check(schema, value, "arguments")
-      })
+    onSuccess: argumentsCheck
   })
 
 /** The surface with the checks of the tools of this process, for overriding arguments (RSM-3). */

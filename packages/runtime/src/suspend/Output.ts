@@ -3,9 +3,9 @@
  *
  * Rule: what the model is told of the schema and what its answer is judged by come from the same schema.
  */
+import { DerivedSchema } from "@errand/protocol"
 import * as Result from "effect/Result"
 import { decoder, type JsonSchemaOf } from "./Declaration.ts"
-import * as DerivedSchema from "./DerivedSchema.ts"
 import * as JsonValue from "./JsonValue.ts"
 
 /** How final answers are read: `guidance` is for the system prompt, null where any text is an output. */
@@ -26,7 +26,7 @@ const unfenced = (text: string): string => {
 export const reader = <Output>(schema: JsonSchemaOf<Output> | null): OutputReader<Output> => {
   if (schema === null) return { guidance: null, read: (text) => Result.succeed(text as Output) }
   const decode = decoder(schema, "output")
-  const derived = DerivedSchema.derive(schema)
+  const derived = DerivedSchema.derive(schema, "output")
   const words = "Your final answer must be one JSON value and nothing else."
   return {
     guidance: Result.isSuccess(derived)
