@@ -6,10 +6,9 @@
  */
 import { AiSdkModel, ByteWatch, ProviderRules } from "@errand/models"
 import { ModelTurn, type OfferedTool } from "@errand/runtime"
-import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { ConfigurationInvalid } from "./Settings.ts"
@@ -106,8 +105,9 @@ export const layerOf = Effect.fnUntraced(function*(
 const invalid = (message: string) => Effect.fail(new ConfigurationInvalid({ message }))
 
 const keyOf = Effect.fnUntraced(function*(family: string, { needsKey, variable }: Provider) {
-  const read = yield* Effect.orDie(Config.option(Config.Redacted(variable)))
-  const text = Option.match(read, { onNone: () => "", onSome: Redacted.value }).trim()
+  // read as it stands: the codecs of Config would be shared with, and so loaded by, every start
+  const read = yield* Effect.orDie((yield* ConfigProvider.ConfigProvider).load([variable]))
+  const text = (read?.value ?? "").trim()
   if (text !== "" && !/^[\x21-\x7e]+$/.test(text)) return yield* invalid(`${variable}: holds what no key has`)
   if (text !== "") return Redacted.make(text, { label: variable })
   return needsKey ? yield* invalid(`model: ${family} needs a key; set ${variable}`) : undefined
