@@ -21,6 +21,8 @@ export interface SpawnOptions {
   readonly cwd?: string
   /** Milliseconds for a graceful end after stdin has ended; the default is 3000, above the server's own bound (CLS-3). */
   readonly closeMs?: number
+  /** Gets what the server writes to stderr, as it comes; its last 8 KiB are kept for errors in any case. */
+  readonly log?: (text: string) => void
 }
 
 const tailBytes = 8192
@@ -57,11 +59,11 @@ const open = (options: SpawnOptions): Effect.Effect<Child, ServerSpawnFailed, Sc
     child.once("error", failed)
     child.once("spawn", () => {
       child.off("error", failed)
-      resume(Effect.succeed(attach(command, child, options.closeMs ?? 3000)))
+      resume(Effect.succeed(attach(command, child, options)))
     })
   })
 
-const attach = (command: string, child: ChildProcess, closeMs: number): Child => {
+const attach = (command: string, child: ChildProcess, { closeMs = 3000, log }: SpawnOptions): Child => {
   const stdin = child.stdin!
   const stdout = child.stdout!
   const stderr = child.stderr!
@@ -77,7 +79,9 @@ const attach = (command: string, child: ChildProcess, closeMs: number): Child =>
   stdout.on("error", () => {})
   stderr.on("error", () => {})
   child.on("error", () => {})
+  const utf8 = new TextDecoder()
   stderr.on("data", (chunk: Buffer) => {
+    log?.(utf8.decode(chunk, { stream: true }))
     tail = Buffer.concat([tail, chunk])
     if (tail.length > tailBytes) tail = tail.subarray(tail.length - tailBytes)
   })

@@ -72,6 +72,14 @@ describe("a server of one's own", () => {
       assert.strictEqual(yield* session.ask("7"), "success: record 7")
     }))
 
+  it.live("what the server writes to stderr is handed on as it comes, whole characters only", () =>
+    Effect.gen(function*() {
+      let log = ""
+      const error = yield* Effect.flip(make({ server: { ...server("exit"), log: (text) => void (log += text) } }))
+      assert.isTrue(log.endsWith((error as ServerSpawnFailed).stderrTail))
+      assert.isAbove(log.length, 8192)
+    }))
+
   it.live("CLI-2 a server that dies in a turn fails it with code and stderr, and handlers are interrupted", () =>
     Effect.gen(function*() {
       const client = yield* make({ server: server("plain"), tools: [lookup] })

@@ -51,7 +51,7 @@ const turn = Effect.fnUntraced(function*(request: Request) {
   const tools = request.tools === undefined ? undefined : yield* ToolsFile.loadToolkit(request.tools)
   const desk = Approval.desk()
   const client = yield* makeClient({
-    server: spawnOptions(request.options),
+    server: { ...spawnOptions(request.options), log: (text) => void process.stderr.write(text) },
     approve: desk.approve,
     ...(tools === undefined ? {} : { tools })
   })
