@@ -45,6 +45,8 @@ export class Served {
       readonly node?: ReadonlyArray<string>
       /** Where sessions are, if not in the place's own home. */
       readonly home?: string
+      /** As whom it runs, if not as ourselves. */
+      readonly uid?: number
       /** What a shell does before it becomes the server. */
       readonly shell?: string
     } = {}
@@ -55,6 +57,7 @@ export class Served {
       ? command
       : ["sh", "-c", `${options.shell}; exec "$@"`, "sh", ...command]
     this.child = spawn(file!, args, {
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
       env: { PATH: process.env["PATH"], ERRAND_HOME: options.home ?? place.home, ERRAND_MODEL: `script:${script}` }
     })
     this.child.stdin!.on("error", () => {})

@@ -31,7 +31,8 @@ const Call = Schema.Struct({
     "too large",
     "too deep",
     "surrogate",
-    "task"
+    "task",
+    "resume"
   ]),
   id: Schema.Literals(["fresh", "fresh", "repeated", "illegal", "empty"])
 })
@@ -64,7 +65,7 @@ const Turn = Schema.Struct({
 type Turn = typeof Turn.Type
 const Turns = Arbitrary.array(Arbitrary.schema(Turn), { minLength: 1, maxLength: 5 })
 
-/** How often what happened over all cases, so that a property of nothing is told. */
+/** How often what happened, so that a property of nothing is told. */
 const seen = new Map<string, number>()
 const expected = [
   ...["success", "failure", "cancelled", "denied", "unknown"].map((outcome) => `result ${outcome}`),
@@ -73,7 +74,8 @@ const expected = [
   "code unknown_tool",
   "code interrupted",
   "killed",
-  "closed"
+  "closed",
+  "resumed"
 ]
 const count = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
 
@@ -86,6 +88,7 @@ const names = {
 }
 const texts = { plain: "text", empty: "", surrogate: "a\ud800b", "cut pair": "😀" }
 const ids = { fresh: () => crypto.randomUUID(), repeated: () => "same", illegal: () => "no id \udc00", empty: () => "" }
+const delegated = { description: "d", prompt: "p", profile: "general" }
 const args: Readonly<Record<string, string>> = {
   "no object": "[1]",
   "no JSON": "{broken",
@@ -93,14 +96,15 @@ const args: Readonly<Record<string, string>> = {
   "too large": JSON.stringify({ a: "x".repeat(17_000) }),
   "too deep": deep,
   "surrogate": "{\"a\":\"\\ud800\"}",
-  "task": JSON.stringify({ description: "d", prompt: "p", profile: "general" })
+  "task": JSON.stringify(delegated)
 }
 
 /** A model that says what the turn holds for it, and looks at every request. */
 const makeModel = () => {
-  const state = { steps: [] as Array<Step>, broken: [] as Array<unknown> }
+  const state = { steps: [] as Array<Step>, broken: [] as Array<unknown>, task: "none" }
   const answer = (request: ModelRequest): Stream.Stream<ModelEvent, ModelFailed> => {
     count("request")
+    if (request.agent !== null && request.messages.filter(({ role }) => role === "user").length > 1) count("resumed")
     const violations = HistoryCheck.check(request.messages)
     if (violations.length > 0) state.broken.push({ violations, messages: structuredClone(request.messages) })
     for (const message of request.messages.slice(-2)) {
@@ -126,8 +130,10 @@ const makeModel = () => {
         _tag: "ToolCall",
         call: {
           id: ids[id](),
-          name: what === "task" ? "task" : (names as Readonly<Record<string, string>>)[what] ?? "client__a",
-          arguments: args[what] ?? "{}"
+          name: what === "task" || what === "resume"
+            ? "task"
+            : (names as Readonly<Record<string, string>>)[what] ?? "client__a",
+          arguments: what === "resume" ? JSON.stringify({ ...delegated, resume: state.task }) : args[what] ?? "{}"
         }
       })
     }
@@ -231,6 +237,7 @@ const play = (turns: ReadonlyArray<Turn>) =>
         }
         if (reaction === "silence") continue
         if (frame.event === "client.tool.call") {
+          model.state.task = (frame.data as { task_id: string | null }).task_id ?? model.state.task
           const result = peer.answer(frame as never, { status: reaction === "error" ? "error" : "success" })
           if (reaction === "wrong") peer.post("client.tool.result", { ...result, text: 1 })
           peer.post("client.tool.result", result)

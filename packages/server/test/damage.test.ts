@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Path from "node:path"
-import { type AnyFrame, Place, Served } from "./ServeRig.ts"
+import { type AnyFrame, binary, Place, Served } from "./ServeRig.ts"
 
 const turn = async (served: Served, session_id: string, id: string, prompt: string): Promise<AnyFrame> => {
   const started = await served.ask(id, "turn.start", { session_id, prompt })
@@ -83,6 +83,43 @@ describe("section 4: a disk that refuses", { timeout: 60_000 }, () => {
     }
     assert.strictEqual(fs.readFileSync(file, "utf8"), "in the way")
   })
+
+  // the superuser may write everywhere, so there it runs as somebody else
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined
+  const runs = uid === undefined || spawnSync(process.execPath, [binary, "--version"], { uid }).status === 0
+  it.skipIf(!runs)(
+    "SES-9 SES-12 a folder of sessions that cannot be written or read is told, and nothing in it changes",
+    async () => {
+      using place = new Place()
+      if (uid !== undefined) fs.chownSync(place.path, uid, uid)
+      const options = uid === undefined ? {} : { uid }
+      const folder = Path.join(place.home, "sessions")
+      let session_id: string
+      {
+        using served = new Served(place, options)
+        session_id = await served.session()
+        assert.strictEqual((await turn(served, session_id, "a", "kept")).data.status, "completed")
+        served.child.stdin!.end()
+        await served.exited
+      }
+      for (const mode of [0o500, 0o000]) {
+        fs.chmodSync(folder, mode)
+        using served = new Served(place, options)
+        await ready(served)
+        for (const method of ["session.open", "history.page"]) {
+          const { error } = await served.ask(`${method}${mode}`, method, { session_id })
+          assert.strictEqual(error.code, "storage_failed")
+          assert.match(error.message, mode === 0 ? /the list of sessions.*permission denied/ : new RegExp(session_id))
+        }
+        assert.strictEqual((await served.ask("status", "status")).result.state, "ready")
+      }
+      fs.chmodSync(folder, 0o700)
+      using served = new Served(place, options)
+      await ready(served)
+      assert.isUndefined((await served.ask("o", "session.open", { session_id })).error)
+      assert.strictEqual((await entriesOf(served, session_id)).length, 3)
+    }
+  )
 
   it("SES-9 a home that is removed under an open session fails its runs, and a new session makes it again", async () => {
     using place = new Place()
