@@ -18,6 +18,7 @@ import type * as Zlib from "node:zlib"
 import type * as Paging from "./Paging.ts"
 import * as SessionFiles from "./SessionFiles.ts"
 import type { Row, Step } from "./SessionFold.ts"
+import * as SessionMark from "./SessionMark.ts"
 import * as WriteAheadLog from "./WriteAheadLog.ts"
 
 /** The parts of Node that are loaded when the first session is used, not at start-up. */
@@ -121,6 +122,8 @@ const isLogDamaged = (path: string): boolean => {
   return look() && look()
 }
 
+const markOf = (path: string): string => path.replace(/\.db$/, ".mark")
+
 const inodeOf = (path: string): number | undefined => fs.statSync(path, { throwIfNoEntry: false })?.ino
 
 /** An open connection to a session's file. */
@@ -129,6 +132,7 @@ export class SessionDatabase {
   private readonly sessionId: string
   private readonly path: string
   private readonly inode: number | undefined
+  private readonly marker: SessionMark.Marker
   private readonly db: Sqlite.DatabaseSync
   private readonly prepared = new Map<string, Sqlite.StatementSync>()
 
@@ -137,6 +141,7 @@ export class SessionDatabase {
     this.engine = engine
     this.sessionId = sessionId
     this.path = path
+    this.marker = new SessionMark.Marker(engine, markOf(path))
     // before SQLite, which would take damage for a torn tail and clear it away
     if (isLogDamaged(path)) throw new Damaged("its log (-wal) does not match its checksums")
     const url = pathToFileURL(path)
@@ -155,10 +160,19 @@ export class SessionDatabase {
   }
 
   close(): void {
+    this.marker.close()
     this.db.close()
   }
 
   head(): Head {
+    // before the first look at the records: another process may be writing
+    const acknowledged = SessionMark.read(this.engine, markOf(this.path))
+    const head = this.readHead()
+    if (head.seq < acknowledged) throw new Damaged(`${acknowledged} records were stored, ${head.seq} are there`)
+    return head
+  }
+
+  private readHead(): Head {
     const session = this.one<SessionRow>("SELECT id, title, crc FROM session")
     if (session === undefined || session[2] !== sessionSum(this.engine, session[0], session[1])) {
       throw new Damaged("its title row does not match its checksum")
@@ -237,6 +251,7 @@ export class SessionDatabase {
       // what goes into a file that has lost its name is gone with this process
       if (inodeOf(this.path) !== this.inode) throw new Moved("its file was removed or replaced while it was open")
     })
+    this.marker.write(step.ledger.seq)
   }
 
   private check([seq, at, entries, task, body, crc]: RecordRow): void {

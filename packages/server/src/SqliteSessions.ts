@@ -4,7 +4,8 @@
  * Rule: nothing is loaded or touched before the first use, and what goes wrong with one session is told by its name and
  * leaves the others alone.
  *
- * `HOME/sessions/CREATED-ID.db` is a session, `….lock` the lock of whoever writes to it. An edge.
+ * `HOME/sessions/CREATED-ID.db` is a session, `….lock` the lock of whoever writes to it, `….mark` the count of what was
+ * acknowledged. An edge.
  */
 import { Ids, Limits } from "@errand/protocol"
 import { StorageFailed } from "@errand/runtime"

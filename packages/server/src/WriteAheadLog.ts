@@ -7,7 +7,8 @@
  * SQLite reads a log up to the first frame that does not match and takes the rest for leftovers. Each frame's checksum
  * goes on from the one before it, so whole frames behind a bad one can still be told: where they hold a commit and,
  * after it, the beginning of another, the log was complete up to there when that was written. What cannot be told from
- * a torn tail is damage of the newest commit (format: https://sqlite.org/fileformat2.html#the_write_ahead_log).
+ * a torn tail is damage of the newest commit; that is told by `SessionMark` (format:
+ * https://sqlite.org/fileformat2.html#the_write_ahead_log).
  */
 
 const HEADER = 32

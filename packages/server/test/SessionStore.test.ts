@@ -438,7 +438,7 @@ describe("section 4: files of sessions", () => {
         const modes = new Map(
           ["", ...filesOf(home)].map((name) => [name, fs.statSync(Path.join(home, name)).mode & 0o777])
         )
-        assert.strictEqual(modes.size, 6)
+        assert.strictEqual(modes.size, 7)
         for (const [name, mode] of modes) assert.strictEqual(mode, name.includes(".") ? 0o600 : 0o700)
         yield* session.close
       }).pipe(Effect.provide(SessionStore.layerSqlite(home)))
