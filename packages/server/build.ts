@@ -1,14 +1,35 @@
 /** Bundles the binary: one file loads several times faster than the modules it is made of. */
 import { readdir, rm } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
-import { build } from "rolldown"
+import { build, type Plugin } from "rolldown"
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/**
+ * Takes Node's own modules without `import`: the facade that an ES import makes of one reads all its exports, and so
+ * loads what nobody uses. For `node:crypto` or `node:process` that is a tenth of the time a server needs to start.
+ */
+const builtins: Plugin = {
+  name: "builtins",
+  resolveId: (id, _importer, { kind }) => {
+    if (!id.startsWith("node:")) return null
+    return kind === "import-statement" ? { id: `\0${id}`, moduleSideEffects: false } : { id, external: true }
+  },
+  load: (id) => {
+    if (!id.startsWith("\0node:")) return null
+    const name = JSON.stringify(id.slice(1))
+    const names = Object.keys(process.getBuiltinModule(id.slice(1)) as object).filter((one) => /^[a-z]\w+$/i.test(one))
+    const taken = names.filter((one) => one !== "default").map((one) =>
+      `const _${one} = m.${one}; export { _${one} as ${one} }`
+    )
+    return `const m = process.getBuiltinModule(${name})\nexport default m\n${taken.join("\n")}\n`
+  }
+}
 
 const common = {
   platform: "node" as const,
   resolve: { conditionNames: ["@errand/source", "node", "import", "default"] },
-  external: [/^node:/],
+  treeshake: { propertyReadSideEffects: false as const },
   logLevel: "warn" as const
 }
 const files = {
@@ -23,13 +44,14 @@ const files = {
 const exporter = await build({
   ...common,
   input: { "chunks/OtlpExport": here("src/OtlpExport.ts") },
+  plugins: [builtins],
   output: { ...files, codeSplitting: false }
 })
 const main = await build({
   ...common,
   // the worker stands where the chunks do: beside the module that starts it
   input: { errand: here("src/bin.ts"), "chunks/SandboxWorker": here("src/codemode/SandboxWorker.ts") },
-  plugins: [{
+  plugins: [builtins, {
     name: "apart",
     resolveId: (id) => id === "./OtlpExport.ts" ? { id: "./OtlpExport.mjs", external: true } : null
   }],

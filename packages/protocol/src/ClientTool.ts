@@ -4,12 +4,12 @@
  * Rule: a declaration is taken whole or not at all, and its schema stays the text that the client sent, compacted.
  */
 import * as Result from "effect/Result"
-import { createHash } from "node:crypto"
 import * as InputSchema from "./InputSchema.ts"
 import * as Json from "./Json.ts"
 import type { JsonNode, JsonText } from "./Json.ts"
 import { step } from "./JsonScanner.ts"
 import type { ClientToolLimits } from "./Limits.ts"
+import * as Sha256 from "./Sha256.ts"
 import { WireError } from "./WireError.ts"
 
 /** A declared tool; `fingerprint` is SHA-256 in lower-case hex of the effective descriptor (DEL-2). */
@@ -30,7 +30,7 @@ export const effective = (tool: Omit<ClientTool, "fingerprint">): JsonText =>
   },"input_schema":${tool.inputSchema},"timeout_ms":${tool.timeoutMs}}` as JsonText
 
 const fingerprintOf = (name: string, description: string, inputSchema: JsonNode, timeoutMs: number): string =>
-  createHash("sha256").update(
+  Sha256.hex(
     Json.canonical(
       new Map<string, JsonNode>([
         ["name", name],
@@ -39,7 +39,7 @@ const fingerprintOf = (name: string, description: string, inputSchema: JsonNode,
         ["timeout_ms", new Json.JsonNumber(String(timeoutMs))]
       ])
     )
-  ).digest("hex")
+  )
 
 /** The fingerprint of any described tool (DEL-2); a schema that is no JSON counts as its text. */
 export const fingerprint = (tool: Omit<ClientTool, "fingerprint">): string => {

@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import process from "node:process"
 import type { Collector } from "./OtlpExport.ts"
 import type { Watch } from "./Watch.ts"
 

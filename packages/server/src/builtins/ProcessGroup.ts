@@ -9,10 +9,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { type ChildProcessByStdio, spawn } from "node:child_process"
+import type { ChildProcessByStdio } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
 import * as ChildEnvironment from "./ChildEnvironment.ts"
+
+/** Loaded when the first process is started: most sessions start none, and a server that starts waits for it. */
+const spawn = () => process.getBuiltinModule("node:child_process").spawn
 
 /** How the shell ended: its code, or the signal that ended it. */
 export interface Ended {
@@ -109,14 +112,18 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
       return ProcessGroups.of({
         // The outer shell becomes the inner one, whose two streams are one pipe, so that their order is kept.
         start: ({ command, directory, output }) =>
-          running(directory, output, (options) =>
-            spawn("/bin/sh", ["-c", `exec /bin/sh -c "$1" 2>&1`, "sh", command], {
-              ...options,
-              stdio: ["ignore", "pipe", "ignore"]
-            })),
+          running(
+            directory,
+            output,
+            (options) =>
+              spawn()("/bin/sh", ["-c", `exec /bin/sh -c "$1" 2>&1`, "sh", command], {
+                ...options,
+                stdio: ["ignore", "pipe", "ignore"]
+              })
+          ),
         startProgram: ({ directory, input, output, program: [file, ...args] }) =>
           running(directory, output, (options) => {
-            const child = spawn(file, args, { ...options, stdio: ["pipe", "pipe", "inherit"] })
+            const child = spawn()(file, args, { ...options, stdio: ["pipe", "pipe", "inherit"] })
             // A program need not read what it is given.
             child.stdin.on("error", () => {})
             child.stdin.end(input)
@@ -125,7 +132,7 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
         startPeer: ({ directory, env, log, output, program: [file, ...args] }) => {
           let stdin: Writable | undefined
           const start = running(directory, output, (options) => {
-            const child = spawn(file, args, { ...options, env: { ...options.env, ...env }, stdio: "pipe" })
+            const child = spawn()(file, args, { ...options, env: { ...options.env, ...env }, stdio: "pipe" })
             child.stdin.on("error", () => {})
             child.stderr.on("data", log)
             child.stderr.on("error", () => {})

@@ -6,7 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { randomUUID } from "node:crypto"
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as Path from "node:path"
@@ -41,7 +40,7 @@ export const make = (workspace: Workspace["Service"]): BuiltinTool.BuiltinTool =
 
     const name = names[names.length - 1]!
     const old = exists ? yield* workspace.openEntry(directory, name, { flags: constants.O_WRONLY }) : undefined
-    const temporary = `.errand-${randomUUID()}.tmp`
+    const temporary = `.errand-${globalThis.crypto.randomUUID()}.tmp`
     const file = yield* workspace.openEntry(directory, temporary, { flags: NEW_FILE, mode: 0o666 })
     yield* Effect.addFinalizer(() => Effect.ignore(system(() => fs.unlink(directory.at(temporary)))))
     const bytes = Buffer.from(content)

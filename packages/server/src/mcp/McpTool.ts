@@ -4,9 +4,8 @@
  * Rule: nothing that a server says is trusted. Names become legal and stay apart, descriptions are protected and bounded,
  * and no annotation makes a tool harmless.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { Json, type JsonText, Sha256 } from "@errand/protocol"
 import { type CatalogTool, Redaction, type ToolOutcome } from "@errand/runtime"
-import { createHash } from "node:crypto"
 import * as Excerpt from "../builtins/Excerpt.ts"
 import * as FittedResult from "../builtins/FittedResult.ts"
 import { member, text } from "./McpMessage.ts"
@@ -24,8 +23,7 @@ const NAME_CHARACTERS = 64
 export const DESCRIPTION_BYTES = 4096
 export const SCHEMA_BYTES = 65_536
 
-const mark = (server: string, original: string): string =>
-  createHash("sha256").update(`${server}\0${original}`).digest("hex").slice(0, 8)
+const mark = (server: string, original: string): string => Sha256.hex(`${server}\0${original}`).slice(0, 8)
 
 /**
  * `mcp__SERVER__TOOL`. A name that is too long or holds illegal characters, and that of a server whose own name could be
