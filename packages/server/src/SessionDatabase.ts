@@ -141,7 +141,7 @@ export class SessionDatabase {
     this.engine = engine
     this.sessionId = sessionId
     this.path = path
-    this.marker = new SessionMark.Marker(engine, markOf(path))
+    this.marker = new SessionMark.Marker(engine.crc32, markOf(path))
     // before SQLite, which would take damage for a torn tail and clear it away
     if (isLogDamaged(path)) throw new Damaged("its log (-wal) does not match its checksums")
     const url = pathToFileURL(path)
@@ -166,7 +166,7 @@ export class SessionDatabase {
 
   head(): Head {
     // before the first look at the records: another process may be writing
-    const acknowledged = SessionMark.read(this.engine, markOf(this.path))
+    const acknowledged = SessionMark.read(this.engine.crc32, markOf(this.path))
     const head = this.readHead()
     if (head.seq < acknowledged) throw new Damaged(`${acknowledged} records were stored, ${head.seq} are there`)
     return head
