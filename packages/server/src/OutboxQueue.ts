@@ -18,7 +18,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 
-/** The pipe that frames go into; `done` is called when it has taken the last byte, or with an error when it is gone. */
+/** The pipe that frames go into; `done` is called, perhaps at once, when it has taken the last byte, and with an error when it is gone. */
 export interface OutputPipe {
   readonly write: (text: string, done: (error?: Error | null) => void) => void
 }
@@ -81,6 +81,7 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
   let characters = 0
   let corks = 0
   let scheduled = false
+  let admitting = false
   let sealed = false
   let isLost = false
   let watch: Fiber.Fiber<void> | undefined
@@ -128,13 +129,20 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
       if (error !== undefined && error !== null) return lose("output_closed")
       if (isLost) return
       offered.splice(0, frames)
-      while (line.length > 0 && offered.length < output_queue_frames) {
-        const one = line.shift()!
-        enter(one.text(), one.at)
-        one.queued?.()
-      }
-      wake()
+      admit()
     })
+  }
+  /** Lets in what waits; a pipe that takes bytes at once calls back from within, and then the loop below goes on. */
+  const admit = (): void => {
+    if (admitting) return
+    admitting = true
+    while (line.length > 0 && offered.length < output_queue_frames) {
+      const one = line.shift()!
+      enter(one.text(), one.at)
+      one.queued?.()
+    }
+    admitting = false
+    wake()
   }
   const enter = (text: string, at: number): void => {
     Queue.offerUnsafe(queue, text)

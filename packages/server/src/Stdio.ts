@@ -61,7 +61,16 @@ export const open = Effect.gen(function*() {
       write: (text, done) => {
         if (broken !== undefined) return done(broken)
         onBroken = done
-        write(text, "utf8", done)
+        let taken = false
+        const told = (error?: Error | null): void => {
+          const failed = error !== undefined && error !== null
+          if (taken && !failed) return
+          taken = true
+          done(error)
+        }
+        write(text, "utf8", told)
+        // What the system took at once has made room now, and not only in the next tick.
+        if (stdout.writableLength === 0 && stdout.errored === null) told()
       }
     },
     input: {
