@@ -1,147 +1,82 @@
 /**
- * How much a suspension costs over plain JSON of the same history: paired rounds, medians of ratios.
+ * Suspend, serialise, parse, resume a fresh run: cycles per second and bytes, beside plain JSON without any check and beside
+ * the peers. One job for all: a history of N messages and a prompt, the model calls one tool that is answered outside, the
+ * state becomes text, and from the text a fresh run is resumed and answers.
  *
- * Each cycle stands for a process of its own: it begins with a text from a store, resumes, adds a turn, suspends again and
- * ends with a text for the store. Run: `node --conditions=@errand/source packages/runtime/bench/suspension.ts`.
+ * All run in this process, in interleaved rounds; ratios are taken within a round, medians over rounds. Peers keep their own
+ * ways: AI SDK a tool without `execute`, OpenAI Agents an approval and `RunState`, LangGraph `interrupt` and a checkpointer.
+ *
+ * Run: `node --conditions=@errand/source packages/runtime/bench/suspension.ts [rounds] [only,these]`.
  */
-import type { JsonText } from "@errand/protocol"
-import type { Message } from "@errand/runtime"
-import { ClientTool, ClientToolset, Digest, Preflight, State, Surface, Suspension } from "@errand/runtime/suspend"
-import * as Result from "effect/Result"
+import * as Errand from "./suspension/errand.ts"
+import { aiSdk, langGraph, openAiAgents } from "./suspension/peers.ts"
+import { plainJson } from "./suspension/plain.ts"
 
-const toolset = Result.getOrThrow(ClientToolset.make("crm", [
-  Result.getOrThrow(ClientTool.raw({ name: "lookup_record", description: "Looks up.", parameters: { type: "object" } }))
-]))
-const surface = Result.getOrThrow(Surface.make({
-  clientTools: Result.getOrThrow(ClientToolset.spec({ defaultToolsets: [toolset] })),
-  others: [],
-  rules: []
-}))
-const keys = Result.getOrThrow(Digest.makeKeys([{ id: "k", secret: new Uint8Array(32).fill(7) }]))
-
-const turn = (index: number): Message => {
-  const id = `call_${index}`
-  switch (index % 3) {
-    case 0:
-      return { role: "user", text: `Please look up record ${index} and tell me "what" it says.\nThanks. `.repeat(3) }
-    case 1:
-      return {
-        role: "assistant",
-        text: "",
-        toolCalls: [{
-          id,
-          name: "lookup_record",
-          arguments: `{"record_id":"${index}","fields":["a","b","c"],"limit":10}`
-        }]
-      }
-    default: {
-      const content =
-        `{"text":"hello world, this and that","structured":{"id":"${index}","values":[1,2,3,4],"note":"x"}}` as JsonText
-      return {
-        role: "tool",
-        results: [{ id: `call_${index - 1}`, name: "lookup_record", outcome: "success", content }]
-      }
-    }
-  }
+/** One cycle: how large the text was, and what the model said at last. */
+export interface Cycled {
+  readonly bytes: number
+  readonly output: string
 }
 
-const added: ReadonlyArray<Message> = [{
-  role: "assistant",
-  text: "",
-  toolCalls: [{ id: "p", name: "lookup_record", arguments: "{}" }]
-}]
-const call: State.CallState = {
-  call_id: "p",
-  tool_name: "lookup_record",
-  category: "call",
-  arguments: "{}",
-  status: "pending",
-  outcome: null,
-  content: null
-}
-const request = {
-  call_id: "p",
-  tool_name: "lookup_record",
-  kind: "client",
-  arguments: "{}",
-  fingerprint: surface.fingerprints.get("lookup_record")!
-}
-const requests: Suspension.Requests = { calls: [request], approvals: [], metadata: {} }
-const results = { calls: { p: { status: "success", value: { title: "Seven" } } } }
+type Make = (messages: number) => Promise<() => Promise<Cycled>>
 
-const seal = (base: State.State | null, messages: ReadonlyArray<Message>, signed: Digest.Keys | null) =>
-  Suspension.seal({
-    runId: "run",
-    state: State.make({ threadId: "thread", base, added: messages, calls: [call], usage: State.noUsage }),
-    requests,
-    surface: surface.fingerprints,
-    createdAt: 0,
-    expiresAt: null
-  }, signed)
+const contestants: ReadonlyArray<readonly [name: string, make: Make]> = [
+  ["plain JSON, no checks", plainJson],
+  ["errand", Errand.cycleOf({ keys: null, kept: false })],
+  ["errand, signed", Errand.cycleOf({ keys: Errand.keys, kept: false })],
+  ["errand, state kept between runs", Errand.cycleOf({ keys: null, kept: true })],
+  ["AI SDK generateText", aiSdk],
+  ["OpenAI Agents RunState", openAiAgents],
+  ["LangGraph interrupt", langGraph]
+]
 
-const resume = (stored: unknown, signed: Digest.Keys | null): State.State =>
-  Result.getOrThrow(Preflight.check({ suspension: stored, results, surface, now: 0, keys: signed })).suspension.state
+const rounds = Number(process.argv[2] ?? 9)
+const only = process.argv[3]?.split(",")
+const chosen = contestants.filter(([name]) => only === undefined || only.some((one) => name.startsWith(one)))
 
-interface Variant {
-  readonly name: string
-  readonly cycle: () => unknown
-}
-
-const variants = (length: number): ReadonlyArray<Variant> => {
-  const messages = [...Array.from({ length: length - 1 }, (_, index) => turn(index)), ...added]
-  const plain = JSON.stringify({ messages, call, results })
-  const unsigned = Suspension.stringify(seal(null, messages, null))
-  const signed = Suspension.stringify(seal(null, messages, keys))
-  const texts = new Map([[null, unsigned], [keys, signed]])
-  // The history would grow from cycle to cycle; each one begins with the same text instead.
-  const ours = (signed: Digest.Keys | null, history: boolean) => () => {
-    const state = resume(texts.get(signed)!, signed)
-    if (history) Result.getOrThrow(State.messages(state))
-    return Suspension.stringify(seal(state, added, signed))
-  }
-  return [
-    {
-      name: "plain JSON",
-      cycle: () => {
-        const { messages } = JSON.parse(plain) as { readonly messages: ReadonlyArray<Message> }
-        return JSON.stringify({ messages: [...messages, ...added], call, results })
-      }
-    },
-    { name: "sealed", cycle: ours(null, false) },
-    { name: "sealed, messages read", cycle: ours(null, true) },
-    { name: "signed", cycle: ours(keys, false) },
-    {
-      name: "sealed, host's own JSON",
-      cycle: () => JSON.stringify(seal(resume(JSON.parse(unsigned), null), added, null))
-    }
-  ]
-}
-
-/** Processor time of one cycle in microseconds, so that a busy machine disturbs it less than the clock would. */
-const time = (cycle: () => unknown, count: number): number => {
-  const start = process.cpuUsage()
-  let sink = 0
-  for (let index = 0; index < count; index++) sink += String(cycle()).charCodeAt(8)
-  const { system, user } = process.cpuUsage(start)
-  return (system + user) / count + (sink === 0 ? 1 : 0)
+/** Processor time of a cycle in microseconds, so that a busy machine disturbs it less than the clock would. */
+const time = async (cycle: () => Promise<Cycled>, milliseconds: number): Promise<number> => {
+  const cpu = process.cpuUsage()
+  const end = performance.now() + milliseconds
+  let count = 0
+  do {
+    await cycle()
+    count++
+  } while (performance.now() < end)
+  const { system, user } = process.cpuUsage(cpu)
+  return (system + user) / count
 }
 
 const median = (values: ReadonlyArray<number>): number => values.toSorted((a, b) => a - b)[values.length >> 1]!
+const ratio = (values: ReadonlyArray<number>, base: ReadonlyArray<number>): string =>
+  median(values.map((value, round) => base[round]! / value)).toFixed(2)
 
-const rows: Array<Record<string, string | number>> = []
-for (const length of [10, 100, 1000]) {
-  const all = variants(length)
-  const count = Math.ceil(3000 / length)
-  for (const { cycle } of all) time(cycle, count * 3)
-  const rounds = Array.from({ length: 15 }, () => all.map(({ cycle }) => time(cycle, count)))
-  all.forEach(({ name }, index) =>
-    rows.push({
-      messages: length,
-      variant: name,
-      microseconds: Math.round(median(rounds.map((round) => round[index]!))),
-      "share of plain JSON": Number(median(rounds.map((round) => round[0]! / round[index]!)).toFixed(2))
-    })
-  )
+for (const messages of [10, 100, 1000]) {
+  const cycles: Array<{ readonly name: string; readonly cycle: () => Promise<Cycled>; readonly bytes: number }> = []
+  for (const [name, make] of chosen) {
+    const cycle = await make(messages)
+    const { bytes, output } = await cycle()
+    if (output !== "The client action finished.") throw new Error(`${name} said ${output}`)
+    await time(cycle, 2000)
+    cycles.push({ name, cycle, bytes })
+  }
+  const times = new Map(cycles.map(({ name }): [string, Array<number>] => [name, []]))
+  for (let round = 0; round < rounds; round++) {
+    const from = round % cycles.length
+    for (const { cycle, name } of [...cycles.slice(from), ...cycles.slice(0, from)]) {
+      times.get(name)!.push(await time(cycle, 150))
+    }
+  }
+  const [plain, sdk] = [times.get("plain JSON, no checks"), times.get("AI SDK generateText")]
+  // oxlint-disable-next-line no-console
+  console.log(`\n${messages} messages`)
+  // oxlint-disable-next-line no-console
+  console.table(cycles.map(({ bytes, name }) => ({
+    name,
+    "cycles/s": Math.round(1e6 / median(times.get(name)!)),
+    bytes,
+    ...plain === undefined ? {} : { "share of plain JSON": ratio(times.get(name)!, plain) },
+    ...sdk === undefined ? {} : { "times AI SDK": ratio(times.get(name)!, sdk) }
+  })))
 }
-// oxlint-disable-next-line no-console
-console.table(rows)
+process.exit(0)

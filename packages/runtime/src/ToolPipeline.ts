@@ -186,21 +186,28 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
       const settle = (agent: Agent, call: PipelineCall): Effect.Effect<void, StorageFailed> =>
         Effect.uninterruptibleMask((restore) => settleMasked(agent, call, restore))
 
+      const deliverMasked = Effect.fnUntraced(function*(
+        agent: Agent,
+        call: PipelineCall,
+        args: JsonText,
+        answer: ToolOutcome,
+        restore: Restore
+      ) {
+        yield* activity(agent, call, "running")
+        const tool = catalog.tools.find((tool) => tool.name === call.name)
+        const safe = CallEnds.protect(tool, answer, maxBytes)
+        const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
+        const outcome = plain ? safe : yield* outcomeOf(
+          call,
+          yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe)))
+        )
+        const end = ToolContent.encode(outcome, tool?.kind ?? "client")
+        yield* agent.history.append([record(agent, call, end)])
+        call.settled = true
+        yield* activity(agent, call, end.outcome)
+      })
       const deliver: ToolPipeline["Service"]["deliver"] = (agent, call, args, answer) =>
-        Effect.uninterruptibleMask(Effect.fnUntraced(function*(restore) {
-          yield* activity(agent, call, "running")
-          const tool = catalog.tools.find((tool) => tool.name === call.name)
-          const safe = CallEnds.protect(tool, answer, maxBytes)
-          const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
-          const outcome = plain ? safe : yield* outcomeOf(
-            call,
-            yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe)))
-          )
-          const end = ToolContent.encode(outcome, tool?.kind ?? "client")
-          yield* agent.history.append([record(agent, call, end)])
-          call.settled = true
-          yield* activity(agent, call, end.outcome)
-        }))
+        Effect.uninterruptibleMask((restore) => deliverMasked(agent, call, args, answer, restore))
 
       const nested: Nested = (agent, asked, args, within) =>
         Effect.uninterruptibleMask((restore) =>

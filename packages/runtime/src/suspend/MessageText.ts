@@ -1,16 +1,14 @@
 /**
  * Messages as JSON text: how history lies in a state (SUS-1).
  *
- * Rule: a message is written once; whoever stores it again gets the same text from the cache, and text that came from a
- * store is never written anew.
+ * Rule: a message is written once, by the run that added it; text that came from a store is never written anew.
  */
 import { Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 import type { Message, ModelToolCall, Outcome, ToolResult } from "../ModelTurn.ts"
 
-const written = new WeakMap<Message, JsonText>()
-
-const write = (message: Message): string => {
+/** The text of a message. */
+export const encode = (message: Message): string => {
   switch (message.role) {
     case "user":
       return JSON.stringify({ role: "user", text: message.text })
@@ -28,15 +26,6 @@ const write = (message: Message): string => {
       return JSON.stringify({ role: "tool", results })
     }
   }
-}
-
-/** The text of a message; messages never change once they are in a history. */
-export const encode = (message: Message): JsonText => {
-  const known = written.get(message)
-  if (known !== undefined) return known
-  const text = write(message) as JsonText
-  written.set(message, text)
-  return text
 }
 
 type Shape = Readonly<Record<string, unknown>>

@@ -20,7 +20,7 @@ export class SuspensionConsumed extends Data.TaggedError("SuspensionConsumed")<{
 }
 
 /** How many suspensions are remembered after their run has ended, and how many outcomes with them. */
-export const limits = { remembered: 1024, outcomes: 32 } as const
+export const limits = { remembered: 1024, outcomes: 16 } as const
 
 interface Entry {
   /** What the suspension was resumed with. */

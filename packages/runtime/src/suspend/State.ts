@@ -72,21 +72,33 @@ export const rememberQuoted = (messages: ReadonlyArray<string>, pieces: Readonly
   else quoted.set(messages, pieces)
 }
 
+const noMessages: ReadonlyArray<Message> = []
+
+/** Messages per list of texts, where they are known. */
+const decoded = new WeakMap<ReadonlyArray<string>, ReadonlyArray<Message>>()
+
 /** A state from what is known of a run: `base` is the state that it began with, `added` the messages since. */
 export const make = (input: {
   readonly threadId: string
   readonly base: State | null
   readonly added: ReadonlyArray<Message>
+  /** The texts of `added`, where they are written already. */
+  readonly texts?: ReadonlyArray<string>
   readonly calls: ReadonlyArray<CallState>
   readonly usage: UsageState
 }): State => {
   const before = input.base?.messages ?? none
-  const texts = input.added.map(MessageText.encode)
+  const texts = input.texts ?? input.added.map(MessageText.encode)
   // Frozen, because what is remembered about a list must stay true of it.
   const messages = texts.length === 0 ? before : Object.freeze([...before, ...texts])
   const known = quoted.get(before)
   if (known !== undefined && known.length > 0 && texts.length > 0) {
     quoted.set(messages, [...known, ",", ...MessageText.quoteAll(texts)])
+  }
+  const earlier = input.base === null ? noMessages : decoded.get(before)
+  // whoever goes on from this state in this process need not read what it was made of
+  if (earlier !== undefined && texts.length > 0) {
+    decoded.set(messages, earlier.length === 0 ? input.added : [...earlier, ...input.added])
   }
   return {
     format: "errand.state",
@@ -97,8 +109,6 @@ export const make = (input: {
     usage: input.usage
   }
 }
-
-const decoded = new WeakMap<ReadonlyArray<string>, ReadonlyArray<Message>>()
 
 /** The messages of a state, read when they are first asked for; fails with the index of a text that is no message. */
 export const messages = (state: State): Result.Result<ReadonlyArray<Message>, { readonly index: number }> => {

@@ -12,6 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import { type History, type Record, StorageFailed } from "../History.ts"
 import type { Message, ToolResult } from "../ModelTurn.ts"
 import type { Usage } from "../UsageBounds.ts"
+import * as MessageText from "./MessageText.ts"
 import * as State from "./State.ts"
 
 /** Stores a state for recovery; a failure ends the run with `storage_failed`. */
@@ -31,6 +32,8 @@ export class Thread implements History {
   private calls: Array<State.CallState>
   private ids: Set<string> | undefined
   private records = 0
+  /** The texts of what was added, each written once. */
+  private readonly texts: Array<string> = []
 
   private constructor(
     threadId: string,
@@ -84,10 +87,13 @@ export class Thread implements History {
 
   state(): State.State {
     const { inputTokens, modelRequests, outputTokens, toolCalls } = this.usage
+    const added = this.added()
+    while (this.texts.length < added.length) this.texts.push(MessageText.encode(added[this.texts.length]!))
     return State.make({
       threadId: this.sessionId,
       base: this.base,
-      added: this.added(),
+      added,
+      texts: this.texts,
       calls: this.calls.length === 0 ? noResults : this.calls.slice(),
       usage: {
         model_requests: modelRequests,
