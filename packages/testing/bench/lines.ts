@@ -1,4 +1,7 @@
-/** Raw NDJSON for the bare contestants: nothing is checked, and frames written while a chunk is handled go out together. */
+/** Raw NDJSON for the bare contestants: nothing is checked, and small frames of one chunk go out together. */
+
+/** As the server does it: more at once makes each side wait for the other. */
+const FLUSH_AT = 4096
 
 /** Splits chunks into lines; only the new chunk is looked at. */
 export const splitter = (onLine: (line: string) => void): (chunk: Buffer) => void => {
@@ -26,17 +29,20 @@ export const connect = (
 ): (line: string) => void => {
   let out = ""
   let reading = false
+  const flush = () => {
+    if (out === "") return
+    output.write(out)
+    out = ""
+  }
   const split = splitter(onLine)
   input.on("data", (chunk: Buffer) => {
     reading = true
     split(chunk)
     reading = false
-    if (out === "") return
-    output.write(out)
-    out = ""
+    flush()
   })
   return (line) => {
-    if (reading) out += `${line}\n`
-    else output.write(`${line}\n`)
+    out += `${line}\n`
+    if (!reading || out.length >= FLUSH_AT) flush()
   }
 }
