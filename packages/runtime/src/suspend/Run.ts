@@ -46,6 +46,8 @@ export interface Start {
   readonly engine: Engine
   readonly threadId: string
   readonly base: State.State | null
+  /** Whether `base` came out of a suspension whose digest is right. */
+  readonly sealed: boolean
   readonly steps: ReadonlyArray<Leftover.Step>
   /** The requests that the run goes on from, if any. */
   readonly before: Envelope | undefined
@@ -152,7 +154,7 @@ const masked = Effect.fnUntraced(function*<Output>(
   const runId = host.newId() as Ids.RunId
   const { base, parentRunId, threadId } = start
   const usage = { ...start.usage }
-  const thread = Thread.open(threadId, base, usage, start.checkpoint)
+  const thread = Thread.open(threadId, base, usage, start.checkpoint, start.sealed)
   if (thread === null) {
     const messages = State.messages(base!)
     const failure = RunFailure.stateInvalid(Result.isFailure(messages) ? messages.failure.index : 0)

@@ -40,28 +40,33 @@ export class Thread implements History {
     base: State.State | null,
     messages: ReadonlyArray<Message>,
     usage: Usage,
-    checkpoint: Checkpoint | null
+    checkpoint: Checkpoint | null,
+    sealed: boolean
   ) {
     this.sessionId = threadId
     this.base = base
     this.messages = messages.slice()
     this.calls = base === null ? [] : base.calls.slice()
-    this.checked = messages.length
+    this.checked = sealed ? messages.length : 0
     this.usage = usage
     this.checkpoint = checkpoint
     this.complete()
   }
 
-  /** A thread that goes on from a state, or a new one; null when a text of the state is no message (HRN-D16). */
+  /**
+   * A thread that goes on from a state, or a new one; null when a text of the state is no message (HRN-D16). A history that
+   * was not sealed is checked before it is sent: a host may have cut it (faults H5).
+   */
   static open(
     threadId: string,
     base: State.State | null,
     usage: Usage,
-    checkpoint: Checkpoint | null
+    checkpoint: Checkpoint | null,
+    sealed: boolean
   ): Thread | null {
-    if (base === null) return new Thread(threadId, null, [], usage, checkpoint)
+    if (base === null) return new Thread(threadId, null, [], usage, checkpoint, sealed)
     const messages = State.messages(base)
-    return Result.isFailure(messages) ? null : new Thread(threadId, base, messages.success, usage, checkpoint)
+    return Result.isFailure(messages) ? null : new Thread(threadId, base, messages.success, usage, checkpoint, sealed)
   }
 
   /** Ids of all calls of the thread, collected when the first call comes. */
