@@ -11,7 +11,7 @@ import { type AnyFrame, Place, Served } from "./ServeRig.ts"
 /** Calls of a turn: as many as may be pending. */
 export const CALLS = 16
 
-const tools = [{ name: "client__a", description: "A tool.", input_schema: { type: "object" }, timeout_ms: 1000 }]
+const tools = [{ name: "client__a", description: "A tool.", input_schema: { type: "object" }, timeout_ms: 5000 }]
 const step = { tool_calls: Array.from({ length: CALLS }, (_, n) => ({ name: "client__a", arguments: { n } })) }
 
 /** Tells on stderr how much of the heap is in use after a collection, whenever it is asked. */

@@ -41,13 +41,15 @@ describe("sections 2 and 9: many turns in one process", { timeout: 120_000 }, ()
 describe("section 6: a client that stops reading", { timeout: 60_000 }, () => {
   const text = "long ".repeat(400_000)
 
-  it("OUT-2 faults G5 for a second: everything comes when it reads again", async () => {
+  it("OUT-2 faults G5 for a second: everything comes when it reads again", async ({ skip }) => {
     using place = new Place()
     using served = new Served(place, { root: [{ text }] })
     const session_id = await served.session()
     served.send({ id: "t", method: "turn.start", params: { session_id, prompt: "go" } })
     served.child.stdout!.pause()
+    const since = performance.now()
     await new Promise((done) => setTimeout(done, 1000))
+    if (performance.now() - since > 1500) skip("this machine was too busy to stop reading for one second")
     served.child.stdout!.resume()
     await served.next((frame) => frame.event === "run.finished")
     const told = served.frames.filter((frame) => frame.event === "message.reconcile").map((frame) => frame.data.text)
