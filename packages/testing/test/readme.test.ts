@@ -123,7 +123,13 @@ describe("the READMEs", () => {
   })
 
   it("shows some programs with their output", () => {
-    assert.deepStrictEqual(programs.map(({ file }) => file), ["in-process.ts", "stdio.ts", "promises.ts"])
+    assert.deepStrictEqual(programs.map(({ file }) => file), [
+      "in-process.ts",
+      "stdio.ts",
+      "promises.ts",
+      "suspend.ts",
+      "resume.ts"
+    ])
   })
 
   for (const { file, output } of programs) {
