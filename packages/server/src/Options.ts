@@ -50,7 +50,7 @@ export const entries = {
     flag: "log-level",
     env: "ERRAND_LOG_LEVEL",
     value: "LEVEL",
-    help: "What goes to stderr: trace, debug, info, warning, error, none; default warning."
+    help: "What goes to stderr: all, trace, debug, info, warn, error, fatal, none; default warn."
   },
   instructions: { flag: "instructions", env: null, value: "FILE", help: "A file that holds the system prompt." },
   baseUrl: { flag: "base-url", env: null, value: "URL", help: "The provider's address, for openai-compatible models." },
@@ -107,7 +107,18 @@ export interface Options {
   readonly turnLimit: number | undefined
 }
 
-const levels = { trace: "Trace", debug: "Debug", info: "Info", warning: "Warn", error: "Error", none: "None" } as const
+/** The names that the command line library has for levels, so that one habit serves everywhere. */
+const levels = {
+  all: "All",
+  trace: "Trace",
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  warning: "Warn",
+  error: "Error",
+  fatal: "Fatal",
+  none: "None"
+} as const
 
 /** A level of the log on stderr, as Effect names it. */
 export type LogLevel = typeof levels[keyof typeof levels]
@@ -154,7 +165,7 @@ export const decode = (texts: OptionTexts): Result.Result<Options, string> => {
     catalog: choice("catalog", ["full", "compact"]),
     workspace: texts.workspace,
     config: texts.config,
-    logLevel: levels[choice("logLevel", Object.keys(levels) as ReadonlyArray<keyof typeof levels>) ?? "warning"],
+    logLevel: levels[choice("logLevel", Object.keys(levels) as ReadonlyArray<keyof typeof levels>) ?? "warn"],
     instructions: texts.instructions,
     baseUrl: address("baseUrl"),
     requestIds: integer("requestIds", REQUEST_IDS.least, REQUEST_IDS.most),

@@ -94,7 +94,7 @@ describe("PGM-1 the options of the server", () => {
     good({ turnLimit: "1", catalog: "compact", logLevel: "none", baseUrl: "http://localhost:8080/v1" })
     assert.match(fault({ turnLimit: "0" })!, /^--turn-limit: /)
     assert.strictEqual(fault({ catalog: "all" }), "--catalog or ERRAND_CATALOG: give one of full, compact")
-    assert.match(fault({ logLevel: "loud" })!, /^--log-level or ERRAND_LOG_LEVEL: give one of trace, /)
+    assert.match(fault({ logLevel: "loud" })!, /^--log-level or ERRAND_LOG_LEVEL: give one of all, trace, /)
     for (const baseUrl of ["localhost:8080", "file:///x", "no"]) {
       assert.match(fault({ baseUrl })!, /^--base-url: give an address that begins with http/)
     }
