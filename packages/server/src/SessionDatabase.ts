@@ -230,14 +230,14 @@ export class SessionDatabase {
   commit(step: Step): void {
     this.transaction("BEGIN IMMEDIATE", () => {
       let n = step.ledger.entries - step.entries.length
-      for (const entry of step.entries) {
-        const tool = entry.tool === null ? null : JSON.stringify(entry.tool)
+      for (const { body, tool: activity } of step.entries) {
+        const tool = activity === null ? null : JSON.stringify(activity)
         this.run(
           "INSERT INTO entries VALUES (?, ?, ?, ?)",
           ++n,
-          entry.body,
+          body,
           tool,
-          entrySum(this.engine, n, entry.body, tool)
+          entrySum(this.engine, n, body, tool)
         )
       }
       for (const { at, record, seq } of step.rows) {

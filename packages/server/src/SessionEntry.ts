@@ -29,7 +29,7 @@ export interface StoredEntry {
 /** Draws the card of a tool entry, where `tool.cards` was negotiated; null: it has none. */
 export type CardOf = (tool: ToolActivity) => JsonText | null
 
-const body = (owner: Owner, at: string, kind: string, rest: object): JsonText =>
+const bodyOf = (owner: Owner, at: string, kind: string, rest: object): JsonText =>
   JSON.stringify({
     at,
     run_id: owner.runId,
@@ -43,16 +43,28 @@ const body = (owner: Owner, at: string, kind: string, rest: object): JsonText =>
 export const ofText = (record: Record & { readonly kind: "user" | "assistant" }, at: string): Array<StoredEntry> => {
   const parts = TextParts.split(record.text)
   return parts.map((text, i) => ({
-    body: body(record, at, record.kind, parts.length === 1 ? { text } : { text, part: i + 1, parts: parts.length }),
+    body: bodyOf(record, at, record.kind, parts.length === 1 ? { text } : { text, part: i + 1, parts: parts.length }),
     tool: null
   }))
 }
 
+/** One of these is made for every call, so a store that keeps it as it is pays for its text when somebody reads it. */
+class ToolEntry implements StoredEntry {
+  readonly owner: Owner
+  readonly tool: ToolActivity
+  constructor(owner: Owner, tool: ToolActivity) {
+    this.owner = owner
+    this.tool = tool
+  }
+
+  get body(): JsonText {
+    const { endedAt, name, status } = this.tool
+    return bodyOf(this.owner, endedAt, "tool", { name: firstPart(name), status })
+  }
+}
+
 /** The entry of a tool call that has ended (SES-7). A name that is no part by itself is shown as far as its first. */
-export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => ({
-  body: body(owner, tool.endedAt, "tool", { name: firstPart(tool.name), status: tool.status }),
-  tool
-})
+export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => new ToolEntry(owner, tool)
 
 /** The entry of a call that another call made (BLT-3). */
 export const ofActivity = (record: Record & { readonly kind: "activity" }, at: string): StoredEntry => {
@@ -64,7 +76,7 @@ export const ofActivity = (record: Record & { readonly kind: "activity" }, at: s
 export const ofRun = (record: Record & { readonly kind: "run" }, at: string): StoredEntry => {
   const { error } = record
   const shown = error === null ? {} : { error: { code: error.code, message: firstPart(error.message) } }
-  return { body: body(record, at, "run", { status: record.status, ...shown }), tool: null }
+  return { body: bodyOf(record, at, "run", { status: record.status, ...shown }), tool: null }
 }
 
 /** The entry as it goes to the client; `n` is its place in the session, counted from 1. */
