@@ -5,7 +5,7 @@
  */
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
-import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import { createHash, createHmac, createSecretKey, hash, type KeyObject, timingSafeEqual } from "node:crypto"
 
 /** One signing key; its secret stays inside the key object, which prints without it. */
 export interface Key {
@@ -56,26 +56,29 @@ export const makeKeys = (
 }
 
 /** SHA-256 of a text's UTF-8 bytes, lower-case hex. */
-export const sha256 = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
+export const sha256 = (text: string): string => hash("sha256", text)
 
 /** A text to compare by: itself while it is short, else its SHA-256. */
 export const brief = (text: string): string => text.length <= 512 ? text : sha256(text)
 
 /** Hands over small pieces together, since a call costs more than their bytes, and large ones without copying them. */
 const sum = (pieces: ReadonlyArray<string>, key: Key | null): string => {
-  const hash = key === null ? createHash("sha256") : createHmac("sha256", key.secret)
+  let characters = 0
+  for (const piece of pieces) characters += piece.length
+  if (key === null && characters < 8192) return `sha256:${sha256(pieces.join(""))}`
+  const whole = key === null ? createHash("sha256") : createHmac("sha256", key.secret)
   let small = ""
   for (const piece of pieces) {
     if (small.length + piece.length < 8192) {
       small += piece
       continue
     }
-    if (small !== "") hash.update(small, "utf8")
+    if (small !== "") whole.update(small, "utf8")
     small = ""
-    hash.update(piece, "utf8")
+    whole.update(piece, "utf8")
   }
-  if (small !== "") hash.update(small, "utf8")
-  return key === null ? `sha256:${hash.digest("hex")}` : `hmac-sha256:${key.id}:${hash.digest("hex")}`
+  if (small !== "") whole.update(small, "utf8")
+  return key === null ? `sha256:${whole.digest("hex")}` : `hmac-sha256:${key.id}:${whole.digest("hex")}`
 }
 
 const equal = (a: string, b: string): boolean => {

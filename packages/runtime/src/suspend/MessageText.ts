@@ -11,8 +11,11 @@ import type { Message, ModelToolCall, Outcome, ToolResult } from "../ModelTurn.t
 export const encode = (message: Message): string => {
   switch (message.role) {
     case "user":
-      return JSON.stringify({ role: "user", text: message.text })
+      return `{"role":"user","text":${Json.quote(message.text)}}`
     case "assistant": {
+      if (message.toolCalls.length === 0 && message.provider === undefined) {
+        return `{"role":"assistant","text":${Json.quote(message.text)},"tool_calls":[]}`
+      }
       const tool_calls = message.toolCalls.map((call) => ({ id: call.id, name: call.name, arguments: call.arguments }))
       return JSON.stringify({ role: "assistant", text: message.text, tool_calls, provider: message.provider })
     }

@@ -49,33 +49,68 @@ export interface State {
   readonly usage: UsageState
 }
 
-const none: ReadonlyArray<string> = Object.freeze([])
-
 /** Nothing used yet. */
 export const noUsage: UsageState = { model_requests: 0, tool_calls: 0, input_tokens: 0, output_tokens: 0 }
 
-/** Quoted texts per list of messages: what lets a history be stored again without being written again. */
-const quoted = new WeakMap<ReadonlyArray<string>, ReadonlyArray<string>>()
+/**
+ * What is known of a list of messages: its quoted members, so that a history is stored again without being written again,
+ * and the messages, so that they are read once.
+ */
+interface Known {
+  quoted: ReadonlyArray<string> | null
+  messages: ReadonlyArray<Message> | null
+}
+
+// On the list itself: in a `WeakMap`, lists that die young still had to be visited by each collection.
+const known = Symbol("known")
+
+const knownOf = (list: ReadonlyArray<string>): Known | undefined => (list as { readonly [known]?: Known })[known]
+
+/** A list that nobody changes any more: what is known of it stays true. The array itself, frozen. */
+export const frozenList = (
+  texts: Array<string>,
+  messages: ReadonlyArray<Message> | null = null
+): ReadonlyArray<string> => {
+  const value: Known = { quoted: null, messages }
+  return Object.freeze(Object.defineProperty(texts, known, { value }))
+}
+
+/** Whether a list was made by `frozenList`. */
+export const isFrozenList = (list: ReadonlyArray<unknown>): list is ReadonlyArray<string> => Object.hasOwn(list, known)
 
 /** The members of the messages' JSON array in pieces; remembered for the list. */
 export const quotedMessages = (messages: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const known = quoted.get(messages)
-  if (known !== undefined) return known
-  const pieces = MessageText.quoteAll(messages)
-  if (Object.isFrozen(messages)) quoted.set(messages, pieces)
-  return pieces
+  const note = knownOf(messages)
+  if (note === undefined) return MessageText.quoteAll(messages)
+  return note.quoted ??= MessageText.quoteAll(messages)
 }
 
 /** Notes the quoted members of a list of messages where they are known from elsewhere; null forgets them. */
 export const rememberQuoted = (messages: ReadonlyArray<string>, pieces: ReadonlyArray<string> | null): void => {
-  if (pieces === null) quoted.delete(messages)
-  else quoted.set(messages, pieces)
+  const note = knownOf(messages)
+  if (note !== undefined) note.quoted = pieces
 }
 
-const noMessages: ReadonlyArray<Message> = []
+const none = frozenList([], [])
 
-/** Messages per list of texts, where they are known. */
-const decoded = new WeakMap<ReadonlyArray<string>, ReadonlyArray<Message>>()
+/** A longer list, with what is known of the shorter one: whoever goes on from it in this process need not read it. */
+const extended = (
+  before: ReadonlyArray<string>,
+  texts: ReadonlyArray<string>,
+  added: ReadonlyArray<Message>
+): ReadonlyArray<string> => {
+  const note = knownOf(before)
+  const earlier = note?.messages ?? null
+  const messages = frozenList(
+    before.length === 0 ? texts.slice() : before.concat(texts),
+    earlier === null ? null : earlier.length === 0 ? added : earlier.concat(added)
+  )
+  const quoted = note?.quoted ?? null
+  if (quoted !== null && quoted.length > 0) {
+    rememberQuoted(messages, [...quoted, ",", ...MessageText.quoteAll(texts)])
+  }
+  return messages
+}
 
 /** A state from what is known of a run: `base` is the state that it began with, `added` the messages since. */
 export const make = (input: {
@@ -89,17 +124,7 @@ export const make = (input: {
 }): State => {
   const before = input.base?.messages ?? none
   const texts = input.texts ?? input.added.map(MessageText.encode)
-  // Frozen, because what is remembered about a list must stay true of it.
-  const messages = texts.length === 0 ? before : Object.freeze([...before, ...texts])
-  const known = quoted.get(before)
-  if (known !== undefined && known.length > 0 && texts.length > 0) {
-    quoted.set(messages, [...known, ",", ...MessageText.quoteAll(texts)])
-  }
-  const earlier = input.base === null ? noMessages : decoded.get(before)
-  // whoever goes on from this state in this process need not read what it was made of
-  if (earlier !== undefined && texts.length > 0) {
-    decoded.set(messages, earlier.length === 0 ? input.added : [...earlier, ...input.added])
-  }
+  const messages = texts.length === 0 ? before : extended(before, texts, input.added)
   return {
     format: "errand.state",
     version: 1,
@@ -112,10 +137,10 @@ export const make = (input: {
 
 /** The messages of a state, read when they are first asked for; fails with the index of a text that is no message. */
 export const messages = (state: State): Result.Result<ReadonlyArray<Message>, { readonly index: number }> => {
-  const known = decoded.get(state.messages)
-  if (known !== undefined) return Result.succeed(known)
+  const note = knownOf(state.messages)
+  if (note !== undefined && note.messages !== null) return Result.succeed(note.messages)
   const read = MessageText.decodeAll(state.messages)
-  if (Result.isSuccess(read) && Object.isFrozen(state.messages)) decoded.set(state.messages, read.success)
+  if (Result.isSuccess(read) && note !== undefined) note.messages = read.success
   return read
 }
 

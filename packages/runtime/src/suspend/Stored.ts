@@ -9,7 +9,15 @@ import type { Outcome } from "../ModelTurn.ts"
 import * as Digest from "./Digest.ts"
 import { isPlainObject } from "./JsonValue.ts"
 import { SuspensionInvalid, SuspensionVersionUnsupported } from "./ResumeError.ts"
-import type { CallState, CallStatus, Category, State, UsageState } from "./State.ts"
+import {
+  type CallState,
+  type CallStatus,
+  type Category,
+  frozenList,
+  isFrozenList,
+  type State,
+  type UsageState
+} from "./State.ts"
 
 /** One pending request; `arguments` is JSON text, `kind` and `fingerprint` are those of the tool when it was asked for. */
 export interface PendingRequest {
@@ -88,7 +96,7 @@ const texts = (value: unknown, path: string): ReadonlyArray<string> | Wrong => {
   for (let index = 0; index < value.length; index++) {
     if (typeof value[index] !== "string") return new Wrong(`${path}[${index}]`, "must be a string")
   }
-  return Object.isFrozen(value) ? value : Object.freeze([...value])
+  return isFrozenList(value) ? value : frozenList([...value])
 }
 
 const textRecord = (value: unknown, path: string): Readonly<Record<string, string>> | Wrong => {

@@ -36,17 +36,24 @@ const record = (entries: Readonly<Record<string, string>>): string => {
 }
 
 const request = (one: PendingRequest): string =>
-  `{"arguments":${Json.quote(one.arguments)},"call_id":${Json.quote(one.call_id)},"fingerprint":${
-    Json.quote(one.fingerprint)
-  }` +
-  `,"kind":${Json.quote(one.kind)},"tool_name":${Json.quote(one.tool_name)}}`
+  JSON.stringify({
+    arguments: one.arguments,
+    call_id: one.call_id,
+    fingerprint: one.fingerprint,
+    kind: one.kind,
+    tool_name: one.tool_name
+  })
 
 const call = (one: State.CallState): string =>
-  `{"arguments":${Json.quote(one.arguments)},"call_id":${Json.quote(one.call_id)},"category":"${one.category}"` +
-  `,"content":${one.content === null ? "null" : Json.quote(one.content)}` +
-  `,"outcome":${one.outcome === null ? "null" : `"${one.outcome}"`},"status":"${one.status}","tool_name":${
-    Json.quote(one.tool_name)
-  }}`
+  JSON.stringify({
+    arguments: one.arguments,
+    call_id: one.call_id,
+    category: one.category,
+    content: one.content,
+    outcome: one.outcome,
+    status: one.status,
+    tool_name: one.tool_name
+  })
 
 type Unsealed = Omit<Suspension, "digest">
 

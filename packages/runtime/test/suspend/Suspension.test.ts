@@ -248,6 +248,26 @@ describe("harness 4: the suspension", () => {
     assert.strictEqual(reason(renamed, keysOf("new", "old")), "mismatch")
   })
 
+  it("SUS-2 the digest is that of the joined pieces, however many and large they are", () => {
+    const sha256 = (text: string) => `sha256:${createHash("sha256").update(text, "utf8").digest("hex")}`
+    for (const length of [0, 1, 8190, 8191, 8192, 20_000]) {
+      const pieces = ["{", "ü".repeat(length), "", "}"]
+      assert.strictEqual(Digest.seal(pieces, null), sha256(pieces.join("")), String(length))
+    }
+  })
+
+  it("SUS-1 a list that a host froze is copied, and what is remembered about a list is not seen", () => {
+    const plain = stateOf({})
+    const frozen = { ...plain, messages: Object.freeze([...plain.messages]) }
+    const read = ok(Suspension.readState(frozen))
+    assert.notStrictEqual(read.messages, frozen.messages)
+    assert.strictEqual(ok(Suspension.readState(read)).messages, read.messages)
+    ok(State.messages(read))
+    assert.deepStrictEqual(read.messages, frozen.messages)
+    assert.strictEqual(JSON.stringify(read), JSON.stringify(frozen))
+    assert.strictEqual(State.isFrozenList(structuredClone(read.messages)), false)
+  })
+
   it("SUS-2 keys have plain unique ids and secrets of 32 bytes or more, which never print", () => {
     const secret = new Uint8Array(32).fill(65)
     const rule = (...keys: Parameters<typeof Digest.makeKeys>[0]) => failed(Digest.makeKeys(keys)).rule
