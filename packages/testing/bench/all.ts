@@ -32,13 +32,13 @@ const goals: Array<Goal> = []
 
 title("the live call, client and server on one core")
 await bundle()
-const pinned = await wire({ rounds: quick ? 3 : 9, warmUps: quick ? 2 : 4, free: false })
+const pinned = await wire({ rounds: quick ? 3 : 9, warmUps: quick ? 2 : 12, free: false })
 write("wire", pinned)
 goals.push(...pinned.goals)
 
 if (!quick) {
   title("the live call, placed by the system")
-  write("wire-free", await wire({ rounds: 5, warmUps: 2, free: true }))
+  write("wire-free", await wire({ rounds: 5, warmUps: 6, free: true }))
 }
 
 title("start-up and memory at rest")
