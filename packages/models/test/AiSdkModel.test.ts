@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Json } from "@errand/protocol"
-import { HistoryCheck, type Message, type ModelEvent, ModelTurn } from "@errand/runtime"
+import { Bounds, HistoryCheck, type Message, type ModelEvent, ModelTurn } from "@errand/runtime"
 import { ProviderEmulator } from "@errand/testing/providers"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Emulated from "./Emulated.ts"
@@ -36,7 +36,7 @@ const conversation = (turns: ReadonlyArray<typeof Turn.Type>): ReadonlyArray<Mes
         toolCalls: calls.map(({ arguments: given, id, name }) => ({
           id,
           name,
-          arguments: HistoryCheck.legalArguments(JSON.stringify(given))
+          arguments: Bounds.recorded(Bounds.read(JSON.stringify(given)))
         }))
       })
       // an answer without calls ends its run

@@ -5,7 +5,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import type { JsonText } from "@errand/protocol"
 import type { Message, ModelEvent, ModelFailed, ModelRequest, ModelToolCall, OfferedTool } from "@errand/runtime"
-import { HistoryCheck, ModelTurn } from "@errand/runtime"
+import { Bounds, ModelTurn } from "@errand/runtime"
 import { anthropicMessages, chatCompletions, openAiResponses, ProviderEmulator } from "@errand/testing/providers"
 import type { Answer } from "@errand/testing/providers"
 import type { Result } from "effect"
@@ -118,7 +118,7 @@ export const stored = (events: ReadonlyArray<ModelEvent>): Message & { readonly 
   for (const event of events) {
     if (event._tag === "TextDelta") said += event.text
     if (event._tag === "ToolCall") {
-      toolCalls.push({ ...event.call, arguments: HistoryCheck.legalArguments(event.call.arguments) })
+      toolCalls.push({ ...event.call, arguments: Bounds.recorded(Bounds.read(event.call.arguments)) })
     }
     if (event._tag === "Provider") provider = event.provider
   }

@@ -4,7 +4,7 @@
  * Rule: arguments are a JSON object as lossless text; what a client gets is also within the wire's bounds, and nothing is
  * ever cut to fit.
  */
-import { Json, type JsonText, type Limits } from "@errand/protocol"
+import { Json, type JsonText, type Limits, Wire } from "@errand/protocol"
 import * as Result from "effect/Result"
 import type { CatalogTool } from "./Catalog.ts"
 import type { ToolOutcome } from "./ToolExecutor.ts"
@@ -14,9 +14,6 @@ export interface BoundedArguments {
   readonly text: JsonText
   readonly depth: number
 }
-
-/** Containers around `arguments` in the frame of a call: the frame and its data (FRM-5). */
-const CALL_ENVELOPE_DEPTH = 2
 
 /** Bytes around `arguments` in the frame of a call: keys, six identities and numbers, never more than this (FRM-3). */
 const CALL_ENVELOPE_BYTES = 1024
@@ -64,7 +61,7 @@ export const check = (
   if (misfit !== null) return Result.fail(refused(tool, "invalid_arguments", misfit))
   if (tool.kind !== "client") return Result.succeed(given)
   const { arguments_bytes } = limits.clientTools
-  const most = limits.base.json_depth - CALL_ENVELOPE_DEPTH
+  const most = limits.base.json_depth - Wire.containersAroundArguments
   const bytes = Json.byteLength(given.text)
   const fail = (problem: string) => Result.fail(refused(tool, "payload_limit", problem))
   if (bytes > arguments_bytes) return fail(`The arguments have ${bytes} bytes; at most ${arguments_bytes} can be sent.`)

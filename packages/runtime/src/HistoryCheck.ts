@@ -2,9 +2,9 @@
  * SES-11 as one pure check, and the repairs that make what a model said pass it.
  *
  * Rule: a conversation without violations is acceptable to every provider; whatever a model calls, its call passes after
- * `legalName`, `legalId`, `legalArguments` and `wellFormed`.
+ * `legalName`, `legalId`, `Bounds.recorded` and `wellFormed`.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { Json } from "@errand/protocol"
 import * as Result from "effect/Result"
 import type { Message, ModelToolCall, ToolResult } from "./ModelTurn.ts"
 
@@ -145,14 +145,6 @@ export const legalId = (id: string, taken: ReadonlySet<string>, fresh: () => str
   while (!legal.test(chosen) || taken.has(chosen)) chosen = fresh()
   return chosen
 }
-
-/** Arguments as compact text of an object; whatever is no object becomes `{}`. */
-export const legalArguments = (raw: string): JsonText => {
-  const value = Json.compact(raw, { maxDepth: MOST_DEPTH })
-  return Result.isSuccess(value) && value.success.kind === "object" ? value.success.text : empty
-}
-
-const empty = "{}" as JsonText
 
 /** A text whose lone surrogates became U+FFFD (faults E1). */
 export const wellFormed = (text: string): string => text.toWellFormed()

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Json, type JsonText } from "@errand/protocol"
 import { Arbitrary, Schema } from "effect"
+import * as Bounds from "../src/Bounds.ts"
 import * as HistoryCheck from "../src/HistoryCheck.ts"
 import type { Message, ModelToolCall } from "../src/ModelTurn.ts"
 
@@ -164,11 +165,11 @@ describe("SES-11 repairs", () => {
   })
   it("SES-11 FRM-12 arguments of an object become compact and lose no digit, anything else becomes {}", () => {
     assert.strictEqual(
-      HistoryCheck.legalArguments("{ \"b\" : 9007199254740993, \"a\":-0 }"),
+      Bounds.recorded(Bounds.read("{ \"b\" : 9007199254740993, \"a\":-0 }")),
       "{\"b\":9007199254740993,\"a\":-0}"
     )
     for (const raw of ["", " ", "[]", "null", "{\"a\":1", "{\"a\":1,\"a\":2}"]) {
-      assert.strictEqual(HistoryCheck.legalArguments(raw), "{}")
+      assert.strictEqual(Bounds.recorded(Bounds.read(raw)), "{}")
     }
   })
   it("SES-11 faults E1 lone surrogates become U+FFFD and pairs stay", () => {
@@ -195,7 +196,7 @@ describe("SES-11 repairs", () => {
       const calls = [id, id].map((id) => {
         const legal = HistoryCheck.legalId(id, taken, () => `fresh-${fresh++}`)
         taken.add(legal)
-        return { id: legal, name: HistoryCheck.legalName(name), arguments: HistoryCheck.legalArguments(raw) }
+        return { id: legal, name: HistoryCheck.legalName(name), arguments: Bounds.recorded(Bounds.read(raw)) }
       })
       messages.push({ role: "assistant", text: HistoryCheck.wellFormed(text), toolCalls: calls }, tool(...calls))
       assert.deepStrictEqual(HistoryCheck.check(messages, checked), [])

@@ -8,7 +8,7 @@
  * 2. `idsLeft` falls by one for each fresh valid id and for each frame without a valid id, never below 0 (REQ-4).
  * 3. After `closing` only `status` is admitted (LIF-1).
  */
-import { type Frame, Json, type Limits, Requests, Wire, WireError } from "@errand/protocol"
+import { type Limits, Requests, type Wire, WireError } from "@errand/protocol"
 import * as Result from "effect/Result"
 
 /** The lifecycle (section 3). */
@@ -29,10 +29,8 @@ export class Connection {
   private ids: number
   private spent = 0
   private readonly used = new Set<string>()
-  private readonly limits: Limits.BaseLimits
 
   constructor(limits: Limits.BaseLimits) {
-    this.limits = limits
     this.ids = limits.request_ids
   }
 
@@ -46,12 +44,8 @@ export class Connection {
     this.ids = ids
   }
 
-  /** Decides about one line that is not blank. */
-  admit(item: Exclude<Frame.FrameItem, { readonly _tag: "Overflow" }>): Admission {
-    if (item._tag === "Invalid") return this.reject(null, WireError.invalidFrame(item.reason))
-    const parsed = Json.parse(item.text, { maxDepth: this.limits.json_depth, opaque: Wire.inRequests })
-    if (Result.isFailure(parsed)) return this.reject(null, WireError.invalidFrame(parsed.failure.message))
-    const request = Wire.decodeRequest(parsed.success)
+  /** Decides about one line that is not blank, as `Codec.decode` read it. */
+  admit(request: Result.Result<Wire.Request, Wire.Rejection>): Admission {
     if (Result.isFailure(request)) return this.reject(request.failure.id, request.failure.error)
     const { id, method, params } = request.success
     if (this.idsLeft === 0) {

@@ -2,9 +2,9 @@
  * What each method does: params to service call to result, and errors to wire codes.
  *
  * Rule: this is the only place that knows which error of ours has which code on the wire; the table has one row per
- * method and nothing is dispatched by other means.
+ * method but the answer to a call, and nothing else is dispatched by other means.
  */
-import { type Ids, type JsonText, type Requests, WireError } from "@errand/protocol"
+import { type JsonText, type Requests, WireError } from "@errand/protocol"
 import { Approvals, Broker, ModelTurn, type StorageFailed } from "@errand/runtime"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,9 +22,12 @@ export interface Reply {
   readonly then?: Effect.Effect<void>
 }
 
+/** Every method but `client.tool.result`, which `Server` answers itself: it is on the path of every call. */
+export type HandledMethod = Exclude<Requests.MethodName, "client.tool.result">
+
 /** One handler per method; a failure is the error that the wire shows. */
 export type Handlers = {
-  readonly [M in Requests.MethodName]: (params: Requests.Params<M>) => Effect.Effect<Reply, WireError>
+  readonly [M in HandledMethod]: (params: Requests.Params<M>) => Effect.Effect<Reply, WireError>
 }
 
 /** Methods whose effects must come in the order of the requests; the others never wait for one of them. */
@@ -39,7 +42,6 @@ export const ordered: ReadonlySet<Requests.MethodName> = new Set<Requests.Method
 /** What handlers act on. */
 export interface Acting {
   readonly connection: Connection
-  readonly instanceId: Ids.InstanceId
   readonly initialization: Initialization.Initialization
   /** Begins to close with the reason `shutdown`. */
   readonly shutdown: Effect.Effect<void>
@@ -48,7 +50,7 @@ export interface Acting {
 const accepted = { accepted: true }
 
 /** The table of handlers for one connection. */
-export const make = ({ connection, initialization, instanceId, shutdown }: Acting): Handlers => {
+export const make = ({ connection, initialization, shutdown }: Acting): Handlers => {
   /** Methods beyond `status` and `shutdown` are admitted only when this is there (LIF-1). */
   const live = Effect.suspend(() => {
     const services = initialization.live()
@@ -122,21 +124,9 @@ export const make = ({ connection, initialization, instanceId, shutdown }: Actin
     "approval.answer": Effect.fnUntraced(function*(answer) {
       if ((yield* service(Approvals)).answer(answer)) return { result: accepted }
       return yield* Effect.fail(new WireError("stale_approval", "approval_id: no such approval is pending in this run"))
-    }),
-    // Answered by `Server` itself on the path of every call; here for the table's sake and for embedders.
-    "client.tool.result": Effect.fnUntraced(function*(answer) {
-      const broker = yield* service(Broker)
-      const taken = answer.instance_id === instanceId && broker.accept(answer, () => {})
-      return taken ? { result: accepted } : yield* Effect.fail(staleCall)
     })
   }
 }
-
-/** The error for a result that no pending call takes (RES-5). */
-export const staleCall = new WireError(
-  "stale_client_tool_call",
-  "no call of this identity is pending: it is unknown, ended, expired or another's"
-)
 
 const notReady = new WireError("not_initialized", "initialize comes first")
 

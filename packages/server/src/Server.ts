@@ -4,7 +4,7 @@
  * Rule: input is read only while there is room for an answer; closing happens once, in one order, within one bound:
  * requests in flight, the run with its calls and approvals, `connection.closing`, exit (CLS-2, CLS-3).
  */
-import { type Events, Frame, Ids, Limits, Requests, Wire, WireError } from "@errand/protocol"
+import { Codec, type Events, type Frame, Limits, Requests, WireError } from "@errand/protocol"
 import { Broker } from "@errand/runtime"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -39,11 +39,11 @@ export interface Pipes {
 
 /** Serves one connection until it closes; gives the reason, which decides the exit code (CLS-1, CLS-4). */
 export const serve = Effect.fnUntraced(function*(pipes: Pipes) {
-  const instanceId = (yield* Ids.Generator)() as Ids.InstanceId
-  return yield* Effect.provide(connect(pipes, instanceId), OutboxQueue.layer(pipes.output, instanceId))
-}, Effect.scoped)
+  const codec = yield* Codec
+  return yield* Effect.provide(connect(pipes, codec), OutboxQueue.layer(pipes.output, codec.instanceId))
+}, (served) => Effect.scoped(Effect.provide(served, Codec.layer, { local: true })))
 
-const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instanceId: Ids.InstanceId) {
+const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec: Codec["Service"]) {
   const limits = yield* Limits.Limits
   const outbox = yield* OutboxQueue
   const connection = new Connection(limits.base)
@@ -59,16 +59,14 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
   }
   const handlers = Handlers.make({
     connection,
-    instanceId,
     initialization,
     shutdown: Effect.sync(() => close("shutdown"))
   })
 
-  const succeed = (id: string, result: Handlers.Reply["result"]) =>
-    outbox.respond(Wire.encodeResult(instanceId, id, result))
-  const refuse = (id: string | null, error: WireError) => outbox.respond(Wire.encodeError(instanceId, id, error))
+  const succeed = (id: string, result: Handlers.Reply["result"]) => outbox.respond(codec.result(id, result))
+  const refuse = (id: string | null, error: WireError) => outbox.respond(codec.error(id, error))
 
-  const handle = <M extends Requests.MethodName>(id: string, method: M, params: Requests.Params<M>) => {
+  const handle = <M extends Handlers.HandledMethod>(id: string, method: M, params: Requests.Params<M>) => {
     const work = handlers[method](params)
     fork(Effect.matchCauseEffect(Handlers.ordered.has(method) ? order.withPermit(work) : work, {
       onSuccess: (reply) => {
@@ -88,9 +86,9 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
   /** A call's answer is on the path of every call, so it takes no fiber of its own. */
   const settle = (id: string, answer: Requests.Params<"client.tool.result">): void => {
     const live = initialization.live()
-    const taken = live !== undefined && answer.instance_id === instanceId &&
+    const taken = live !== undefined && answer.instance_id === codec.instanceId &&
       Context.getUnsafe(live, Broker).accept(answer, () => succeed(id, accepted))
-    if (!taken) refuse(id, Handlers.staleCall)
+    if (!taken) refuse(id, staleCall)
   }
 
   const dispatch = (admission: Admission): void => {
@@ -104,7 +102,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
     handle(id, method, params.success)
   }
 
-  const decoder = new Frame.FrameDecoder(limits.base.input_frame_bytes)
+  const decoder = codec.frames()
   let ended = false
   /** A frame that waits for room for its answer; what needs no answer is read on (OUT-3). */
   let held: Exclude<Frame.FrameItem, { readonly _tag: "Overflow" }> | undefined
@@ -118,7 +116,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
         held = item
         return
       }
-      dispatch(connection.admit(item))
+      dispatch(connection.admit(codec.decode(item)))
     }
   }
   const pump = (): void => {
@@ -168,6 +166,10 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, instan
 })
 
 const accepted = { accepted: true }
+const staleCall = new WireError(
+  "stale_client_tool_call",
+  "no call of this identity is pending: it is unknown, ended, expired or another's"
+)
 const shuttingDown = new WireError("shutting_down", "the server is closing")
 const internalError = new WireError("internal_error", "the server failed; its log tells more")
 

@@ -1,12 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Frame, Limits } from "@errand/protocol"
+import { Codec, type Frame, Limits } from "@errand/protocol"
 import { Connection } from "@errand/server"
+import { Effect } from "effect"
 
-const frame = (text: string): Exclude<Frame.FrameItem, { readonly _tag: "Overflow" }> => ({
-  _tag: "Frame",
-  text,
-  bytes: text.length
-})
+const codec = Effect.runSync(Effect.provide(Codec, Codec.layer))
+const decoded = (item: Exclude<Frame.FrameItem, { readonly _tag: "Overflow" }>) => codec.decode(item)
+const frame = (text: string) => decoded({ _tag: "Frame", text, bytes: text.length })
 const status = (id: string) => frame(`{"id":"${id}","method":"status"}`)
 
 /** What a line came to, in one word. */
@@ -34,7 +33,7 @@ describe("section 2: admission", () => {
     assert.strictEqual(left(status("a")), 4)
     assert.strictEqual(left(status("a")), 4)
     assert.strictEqual(left(frame("nonsense")), 3)
-    assert.strictEqual(left({ _tag: "Invalid", reason: "not UTF-8" }), 2)
+    assert.strictEqual(left(decoded({ _tag: "Invalid", reason: "not UTF-8" })), 2)
     assert.strictEqual(left(frame("{\"id\":7,\"method\":\"status\"}")), 1)
     assert.strictEqual(admit(connection, status("b")), "admitted")
     assert.strictEqual(connection.idsLeft, 0)

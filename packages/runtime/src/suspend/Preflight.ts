@@ -46,7 +46,8 @@ export interface Input {
   readonly answerBytes?: number | undefined
 }
 
-interface Call {
+/** The call that a step is about. */
+export interface Call {
   readonly callId: string
   readonly toolName: string
 }

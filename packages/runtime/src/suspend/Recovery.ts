@@ -6,29 +6,20 @@
  */
 import type { JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
-import type { ToolResult } from "../ModelTurn.ts"
-import type { ToolOutcome } from "../ToolExecutor.ts"
 import * as Preflight from "./Preflight.ts"
 import { DeferredRequestMismatch, type ResumeError } from "./ResumeError.ts"
 import type * as State from "./State.ts"
 import { readState, type Suspension } from "./Stored.ts"
-
-interface Call {
-  readonly callId: string
-  readonly toolName: string
-}
 
 /**
  * What becomes of one open call: it has its result, the host answered or denied it, it has not begun and needs no
  * approval, it may have executed and is closed so, or it is pending again under the same id.
  */
 export type Step =
-  | Call & { readonly _tag: "Completed"; readonly result: ToolResult }
-  | Call & { readonly _tag: "Answered"; readonly outcome: ToolOutcome; readonly metadata: JsonText | null }
-  | Call & { readonly _tag: "Denied"; readonly message: string | null; readonly metadata: JsonText | null }
-  | Call & { readonly _tag: "Execute"; readonly arguments: JsonText }
-  | Call & { readonly _tag: "Unknown" }
-  | Call & { readonly _tag: "SuspendAgain"; readonly arguments: JsonText }
+  | Extract<Preflight.Step, { readonly _tag: "Completed" | "Answered" | "Denied" }>
+  | Preflight.Call & { readonly _tag: "Execute"; readonly arguments: JsonText }
+  | Preflight.Call & { readonly _tag: "Unknown" }
+  | Preflight.Call & { readonly _tag: "SuspendAgain"; readonly arguments: JsonText }
 
 /** A recovery that may start: from `state` on, with every open call of its last response in the order of the model. */
 export interface RecoveryPlan {
