@@ -29,7 +29,7 @@ export class Conversation {
         const message: Message = { role: "assistant", text, toolCalls }
         this.messages.push(provider === undefined ? message : { ...message, provider })
         for (const call of toolCalls) this.callIds.add(call.id)
-        this.results = []
+        this.results = Array.from({ length: toolCalls.length })
         this.missing = toolCalls.length
         return
       }

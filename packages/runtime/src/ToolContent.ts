@@ -19,19 +19,22 @@ const DENIED = new Set(["client_tool_denied", "tool_denied"])
 const error = (code: string, message: string): string =>
   `{"error":{"code":${Json.quote(code)},"message":${Json.quote(message)}}`
 
-const body = (text: string, structured: JsonText | undefined): string =>
-  `"text":${Json.quote(text)}${structured === undefined ? "" : `,"structured":${structured}`}}`
+/** Joined and not added up: what is added up is not one piece and would keep the frame of the answer alive with it. */
+const told = (head: string, text: string, structured: JsonText | undefined): JsonText =>
+  (structured === undefined
+    ? [head, `"text":`, Json.quote(text), "}"]
+    : [head, `"text":`, Json.quote(text), `,"structured":`, structured, "}"]).join("") as JsonText
 
 /** The content of a call's end; its texts are protected already. */
 export const encode = (outcome: ToolOutcome, kind: ToolKind | undefined): ToolContent => {
   switch (outcome._tag) {
     case "Success":
-      return { outcome: "success", content: `{${body(outcome.text, outcome.structured)}` as JsonText }
+      return { outcome: "success", content: told("{", outcome.text, outcome.structured) }
     case "Failure": {
       const head = kind === "client"
         ? error("client_tool_error", "The client's tool answered with an error.")
         : error("tool_error", "The tool failed.")
-      return { outcome: "failure", content: `${head},${body(outcome.text, outcome.structured)}` as JsonText }
+      return { outcome: "failure", content: told(`${head},`, outcome.text, outcome.structured) }
     }
     case "Refused":
       return {

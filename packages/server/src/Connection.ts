@@ -8,7 +8,7 @@
  * 2. `idsLeft` falls by one for each fresh valid id and for each frame without a valid id, never below 0 (REQ-4).
  * 3. After `closing` only `status` is admitted (LIF-1).
  */
-import { type Limits, Requests, type Wire, WireError } from "@errand/protocol"
+import { Ids, type Limits, Requests, type Wire, WireError } from "@errand/protocol"
 import * as Result from "effect/Result"
 
 /** The lifecycle (section 3). */
@@ -70,7 +70,7 @@ export class Connection {
   private use(id: string | null): void {
     if (this.idsLeft === 0) return
     this.spent++
-    if (id !== null) this.used.add(id)
+    if (id !== null) this.used.add(Ids.detached(id))
   }
 
   private refusal(method: Requests.MethodName): WireError | undefined {

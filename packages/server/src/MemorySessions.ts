@@ -1,7 +1,8 @@
 /**
  * Sessions in memory, with the behaviour of stored ones but for durability: for tests, benchmarks and embedders.
  *
- * Rule: an append costs the same whatever the length of the session.
+ * Rule: an append costs the same whatever the length of the session. Records are all that is kept; entries are made of
+ * them when somebody reads.
  */
 import { Ids, Limits } from "@errand/protocol"
 import type { Record } from "@errand/runtime"
@@ -10,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as OpenSession from "./OpenSession.ts"
 import * as Paging from "./Paging.ts"
 import type * as SessionEntry from "./SessionEntry.ts"
-import type * as SessionFold from "./SessionFold.ts"
+import * as SessionFold from "./SessionFold.ts"
 
 /** A store whose sessions live as long as it does. */
 export const make = Effect.gen(function*() {
@@ -19,19 +20,12 @@ export const make = Effect.gen(function*() {
   const sessions = new Map<string, Kept>()
 
   const attach = (kept: Kept) =>
-    OpenSession.make(kept.sessionId, OpenSession.find(kept.rows, kept.entries.length), keeperOf(kept), newId).pipe(
+    OpenSession.make(kept.sessionId, OpenSession.find(kept.rows(), kept.entries), keeperOf(kept), newId).pipe(
       Effect.tap(() => Effect.sync(() => kept.held = true))
     )
 
   const create = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const kept: Kept = {
-      sessionId: newId(),
-      createdAt: OpenSession.timestamp(now),
-      rows: [],
-      entries: [],
-      title: null,
-      held: false
-    }
+    const kept = new Kept(newId(), OpenSession.timestamp(now))
     sessions.set(kept.sessionId, kept)
     return attach(kept)
   })
@@ -51,8 +45,8 @@ export const make = Effect.gen(function*() {
       sessions: shown.map((kept) => ({
         session_id: kept.sessionId,
         created_at: kept.createdAt,
-        updated_at: kept.rows.at(-1)?.at ?? kept.createdAt,
-        entries: kept.entries.length,
+        updated_at: kept.times.at(-1) ?? kept.createdAt,
+        entries: kept.entries,
         title: kept.title
       })),
       nextCursor: shown.length < older.length ? Paging.listCursor(String(older.length - shown.length)) : null
@@ -63,36 +57,60 @@ export const make = Effect.gen(function*() {
     const { sessionId } = request
     const kept = sessions.get(sessionId)
     if (kept === undefined) return yield* new OpenSession.SessionNotFound({ sessionId })
-    const from = yield* Effect.fromResult(Paging.pageFrom(request, kept.rows.length))
+    const from = yield* Effect.fromResult(Paging.pageFrom(request, kept.records.length))
+    const entries = kept.shown()
     const numbered = function*() {
-      for (let n = from + 1; n <= kept.entries.length; n++) yield { n, entry: kept.entries[n - 1]! }
+      for (let n = from + 1; n <= entries.length; n++) yield { n, entry: entries[n - 1]! }
     }
     const filled = Paging.fill(numbered(), Paging.pageRoom(request.limit, base), request.cardOf)
-    return Paging.pageOf(sessionId, kept.rows.length, kept.entries.length, filled)
+    return Paging.pageOf(sessionId, kept.records.length, entries.length, filled)
   })
 
   return { create, open, list, page }
 })
 
-interface Kept {
+class Kept {
+  readonly records: Array<Record> = []
+  /** When each record was appended. */
+  readonly times: Array<string> = []
+  entries = 0
+  title: string | null = null
+  held = false
   readonly sessionId: string
   readonly createdAt: string
-  readonly rows: Array<SessionFold.Row>
-  readonly entries: Array<SessionEntry.StoredEntry>
-  title: string | null
-  held: boolean
+  private readonly fold = new SessionFold.Entries()
+  private readonly read: Array<SessionEntry.StoredEntry> = []
+  private folded = 0
+
+  constructor(sessionId: string, createdAt: string) {
+    this.sessionId = sessionId
+    this.createdAt = createdAt
+  }
+
+  *rows(from = 0): Iterable<SessionFold.Row> {
+    for (let i = from; i < this.records.length; i++) yield { seq: i + 1, at: this.times[i]!, record: this.records[i]! }
+  }
+
+  /** All entries; those of records that were read before are there already. */
+  shown(): ReadonlyArray<SessionEntry.StoredEntry> {
+    for (const row of this.rows(this.folded)) this.read.push(...this.fold.take(row))
+    this.folded = this.records.length
+    return this.read
+  }
 }
 
 const keeperOf = (kept: Kept): OpenSession.Keeper => ({
   grouped: false,
   commit: (step) => {
-    for (const row of step.rows) kept.rows.push(row)
-    for (const entry of step.entries) kept.entries.push(entry)
+    for (const { at, record } of step.rows) {
+      kept.records.push(record)
+      kept.times.push(at)
+    }
+    kept.entries = step.ledger.entries
     kept.title ??= step.title
     return null
   },
-  recordsOf: (taskId) =>
-    Effect.sync(() => kept.rows.map((row): Record => row.record).filter((record) => record.taskId === taskId)),
+  recordsOf: (taskId) => Effect.sync(() => kept.records.filter((record) => record.taskId === taskId)),
   release: Effect.sync(() => {
     kept.held = false
   })

@@ -229,8 +229,9 @@ export class SessionDatabase {
   /** Stores a step; when it returns the step is on stable storage. */
   commit(step: Step): void {
     this.transaction("BEGIN IMMEDIATE", () => {
-      let n = step.ledger.entries - step.entries.length
-      for (const { body, tool: activity } of step.entries) {
+      const entries = step.shown()
+      let n = step.ledger.entries - entries.length
+      for (const { body, tool: activity } of entries) {
         const tool = activity === null ? null : JSON.stringify(activity)
         this.run(
           "INSERT INTO entries VALUES (?, ?, ?, ?)",

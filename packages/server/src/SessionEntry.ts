@@ -48,23 +48,11 @@ export const ofText = (record: Record & { readonly kind: "user" | "assistant" },
   }))
 }
 
-/** One of these is made for every call, so a store that keeps it as it is pays for its text when somebody reads it. */
-class ToolEntry implements StoredEntry {
-  readonly owner: Owner
-  readonly tool: ToolActivity
-  constructor(owner: Owner, tool: ToolActivity) {
-    this.owner = owner
-    this.tool = tool
-  }
-
-  get body(): JsonText {
-    const { endedAt, name, status } = this.tool
-    return bodyOf(this.owner, endedAt, "tool", { name: firstPart(name), status })
-  }
-}
-
 /** The entry of a tool call that has ended (SES-7). A name that is no part by itself is shown as far as its first. */
-export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => new ToolEntry(owner, tool)
+export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => ({
+  body: bodyOf(owner, tool.endedAt, "tool", { name: firstPart(tool.name), status: tool.status }),
+  tool
+})
 
 /** The entry of a call that another call made (BLT-3). */
 export const ofActivity = (record: Record & { readonly kind: "activity" }, at: string): StoredEntry => {

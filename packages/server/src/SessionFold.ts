@@ -10,7 +10,7 @@
  */
 import type { JsonText } from "@errand/protocol"
 import type { ModelToolCall, Owner, Record } from "@errand/runtime"
-import { Redaction } from "@errand/runtime"
+import { Redaction, TextParts } from "@errand/runtime"
 import * as SessionEntry from "./SessionEntry.ts"
 
 /** A record as it is stored; `seq` counts records from 1, `at` is ISO 8601 UTC with milliseconds. */
@@ -52,7 +52,8 @@ export const empty: Ledger = { seq: 0, entries: 0, titled: false, open: new Map(
 export interface Step {
   readonly ledger: Ledger
   readonly rows: ReadonlyArray<Row>
-  readonly entries: ReadonlyArray<SessionEntry.StoredEntry>
+  /** The entries of the rows; a store that keeps rows alone can have them from `Entries` later, and pays nothing here. */
+  readonly shown: () => ReadonlyArray<SessionEntry.StoredEntry>
   readonly title: string | null
 }
 
@@ -77,14 +78,57 @@ export const interruptedResult = JSON.stringify({
 export const step = (ledger: Ledger, batches: ReadonlyArray<Batch>, newId: () => string): Step => {
   const draft = new Draft(ledger, newId)
   for (const batch of batches) for (const record of batch.records) draft.append(record, batch.at)
-  return { ledger: draft.ledger(draft.entries), rows: draft.rows, entries: draft.shown, title: draft.title }
+  return draft
+}
+
+/** The entries of rows that are read in order. */
+export class Entries {
+  private readonly draft = new Draft(empty, () => "")
+
+  /** The entries that a row adds. */
+  take({ at, record }: Row): ReadonlyArray<SessionEntry.StoredEntry> {
+    return entriesOf(record, at, this.draft.note(record, at))
+  }
+}
+
+/** What a record shows; `completed` are the calls that it was the last result of. */
+const entriesOf = (
+  record: Record,
+  at: string,
+  completed: OpenCalls | null
+): ReadonlyArray<SessionEntry.StoredEntry> => {
+  switch (record.kind) {
+    case "user":
+    case "assistant":
+      return SessionEntry.ofText(record, at)
+    case "run":
+      return [SessionEntry.ofRun(record, at)]
+    case "activity":
+      return [SessionEntry.ofActivity(record, at)]
+    default:
+      return completed === null ? [] : completed.ends.map((tool) => SessionEntry.ofTool(completed.owner, tool!))
+  }
+}
+
+/** How many entries those are. */
+const countOf = (record: Record, completed: OpenCalls | null): number => {
+  switch (record.kind) {
+    case "user":
+    case "assistant":
+      return TextParts.split(record.text).length
+    case "run":
+    case "activity":
+      return 1
+    default:
+      return completed === null ? 0 : completed.ends.length
+  }
 }
 
 /** The ledger of what is stored already; `entries` is the number that storage holds. */
 export const replay = (rows: Iterable<Row>, entries: number): Ledger => {
   const draft = new Draft(empty, () => "")
   for (const row of rows) draft.note(row.record, row.at)
-  return draft.ledger(entries)
+  return { ...draft.ledger, entries }
 }
 
 /** The records that close what a crash or a full disk left open: a failed end for each run without one (SES-10). */
@@ -98,14 +142,15 @@ export const repair = ({ runs }: Pick<Ledger, "runs">): ReadonlyArray<Record> =>
     error: { code: "interrupted", message: "The run was interrupted before its end was recorded." }
   }))
 
-class Draft {
+class Draft implements Step {
   seq: number
   entries: number
   titled: boolean
   readonly open: Map<string | null, OpenCalls>
-  readonly runs: Set<string>
+  runs: ReadonlySet<string>
   readonly rows: Array<Row> = []
-  readonly shown: Array<SessionEntry.StoredEntry> = []
+  /** By row: the calls that it was the last result of. */
+  private readonly completed: Array<OpenCalls | null> = []
   title: string | null = null
 
   private readonly newId: () => string
@@ -116,11 +161,12 @@ class Draft {
     this.entries = ledger.entries
     this.titled = ledger.titled
     this.open = new Map(ledger.open)
-    this.runs = new Set(ledger.runs)
+    this.runs = ledger.runs
   }
 
-  ledger(entries: number): Ledger {
-    return { seq: this.seq, entries, titled: this.titled, open: this.open, runs: this.runs }
+  get ledger(): Ledger {
+    const { entries, open, runs, seq, titled } = this
+    return { seq, entries, titled, open, runs }
   }
 
   append(record: Record, at: string): void {
@@ -145,10 +191,12 @@ class Draft {
   note(record: Record, at: string): OpenCalls | null {
     this.seq++
     if (record.kind === "run" && record.taskId === null) {
-      this.runs.delete(record.runId)
+      const runs = new Set(this.runs)
+      runs.delete(record.runId)
+      this.runs = runs
       return null
     }
-    this.runs.add(record.runId)
+    if (!this.runs.has(record.runId)) this.runs = new Set([...this.runs, record.runId])
     if (record.kind === "user" && record.taskId === null) this.titled = true
     if (record.kind === "assistant" && record.toolCalls.length > 0) {
       const { messageId, runId, subagentId, taskId, toolCalls } = record
@@ -190,15 +238,12 @@ class Draft {
   private keep(record: Record, at: string): void {
     const completed = this.note(record, at)
     this.rows.push({ seq: this.seq, at, record })
-    if (record.kind === "user" || record.kind === "assistant") this.show(SessionEntry.ofText(record, at))
-    if (record.kind === "run") this.show([SessionEntry.ofRun(record, at)])
-    if (record.kind === "activity") this.show([SessionEntry.ofActivity(record, at)])
-    if (completed !== null) this.show(completed.ends.map((tool) => SessionEntry.ofTool(completed.owner, tool!)))
+    this.completed.push(completed)
+    this.entries += countOf(record, completed)
   }
 
-  private show(entries: ReadonlyArray<SessionEntry.StoredEntry>): void {
-    for (const entry of entries) this.shown.push(entry)
-    this.entries += entries.length
+  shown(): ReadonlyArray<SessionEntry.StoredEntry> {
+    return this.rows.flatMap(({ at, record }, i) => entriesOf(record, at, this.completed[i]!))
   }
 
   private close({ calls, ends, messageId, owner }: OpenCalls, at: string): void {
