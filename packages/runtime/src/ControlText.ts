@@ -23,35 +23,6 @@ const sequences = new RegExp(
   "g"
 )
 
-const SCRATCH_BYTES = 65_536
-const encoder = new TextEncoder()
-const bytes = new Uint8Array(SCRATCH_BYTES)
-const words = new Int32Array(bytes.buffer)
-
-/** Whether a text is printable ASCII, LF, CR and tab throughout; `false` also when it is too long to tell at once. */
-const isPlainAscii = (text: string): boolean => {
-  if (text.length > SCRATCH_BYTES - 4) return false
-  const { read, written } = encoder.encodeInto(text, bytes)
-  if (read !== text.length || written !== read) return false
-  // The last word is filled up with spaces, so that four bytes are looked at in one step.
-  bytes[written] = bytes[written + 1] = bytes[written + 2] = 0x20
-  const end = (written + 3) >> 2
-  for (let at = 0; at < end; at++) {
-    const word = words[at]!
-    // The high bit of a byte is set where it is below 0x20, 0x7f, or not ASCII; the bytes of a hit are looked at singly.
-    if ((((word - 0x20202020) & ~word) | word | (word + 0x01010101)) & 0x80808080) {
-      for (let byte = at << 2; byte < (at << 2) + 4; byte++) {
-        const code = bytes[byte]!
-        if (code < 0x20 ? code !== 0x0a && code !== 0x0d && code !== 0x09 : code > 0x7e) return false
-      }
-    }
-  }
-  return true
-}
-
-/** Whether a text would go through `plain` unchanged. */
-export const isPlain = (text: string): boolean => isPlainAscii(text) || (text.isWellFormed() && !unsafe.test(text))
-
 /** Removes terminal control sequences; other control characters, overrides and lone surrogates become U+FFFD (PRO-4). */
 export const plain = (text: string): string =>
-  isPlain(text) ? text : text.replace(sequences, "").replace(unsafeAll, "\ufffd").toWellFormed()
+  unsafe.test(text) ? text.replace(sequences, "").replace(unsafeAll, "\ufffd").toWellFormed() : text.toWellFormed()

@@ -6,6 +6,7 @@
  */
 import { Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
+import * as CleanText from "./CleanText.ts"
 import * as ControlText from "./ControlText.ts"
 import * as SecretKeys from "./SecretKeys.ts"
 import { marker } from "./SecretMarker.ts"
@@ -31,8 +32,7 @@ export interface Protected {
 
 /** A text without secrets, terminal control sequences, control characters and lone surrogates (PRO-3, PRO-4). */
 export const protectText = (text: string): string => {
-  const plain = ControlText.plain(text)
-  return SecretPatterns.mayHold(plain) ? SecretPatterns.redact(plain) : plain
+  return CleanText.isClean(text) ? text : SecretPatterns.redact(ControlText.plain(text))
 }
 
 /** A protected text of at most `maxCharacters` code points, for messages of others, log lines and titles. */
@@ -43,12 +43,6 @@ export const protectMessage = (text: string, maxCharacters: number): string => {
   for (let left = maxCharacters; left > 0 && end < whole.length; left--) end += whole.codePointAt(end)! > 0xffff ? 2 : 1
   return whole.slice(0, end)
 }
-
-// Escapes behind which a scan of the JSON text could overlook what the decoded string shows.
-const opaqueEscape = /\\(?:[ubf/]|t *[:=\\\]'`])/
-
-const mayChange = (json: string): boolean =>
-  (json.includes("\\") && opaqueEscape.test(json)) || !ControlText.isPlain(json) || SecretPatterns.mayHold(json)
 
 type Step = string | number
 
@@ -118,7 +112,7 @@ const MOST_DEPTH = 1000
 
 /** Compact JSON text with keys, strings and values under credential-like keys protected; digits and key order stay (PRO-2 to PRO-5). */
 export const protectJson = (text: JsonText): Result.Result<JsonText, ProtectionFault> => {
-  if (!mayChange(text)) return Result.succeed(text)
+  if (CleanText.isCleanJson(text)) return Result.succeed(text)
   const tree = Json.read(text, { maxDepth: MOST_DEPTH })
   if (Result.isFailure(tree)) {
     return Result.fail(new ProtectionFault("invalid_json", protectMessage(tree.failure.path, 200), tree.failure.rule))

@@ -8,7 +8,7 @@ import * as SecretKeys from "./SecretKeys.ts"
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
 
 /** Where the key before a separator ends, blanks, quotes, escapes and a closing bracket between them left out. */
-const keyEnd = (text: string, separator: number): number => {
+export const keyEnd = (text: string, separator: number): number => {
   let end = separator
   while (end > 0) {
     switch (text.charCodeAt(end - 1)) {
@@ -50,9 +50,6 @@ class Pairs {
     return -1
   }
 }
-
-/** Whether a text, or JSON text as `JSON.stringify` escapes it, may hold such a pair; `false` is certain. */
-export const mayHold = (text: string): boolean => new Pairs(text).next(0) >= 0
 
 const operatorRest = /[:=>~]{0,3}[ \t]*/y
 const quoteOpening = /[[(]{0,8}(?:[bruf]{1,2}|[@$L])?(\\*)(["'`])/y

@@ -8,21 +8,21 @@
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
 import * as SecretPairs from "./SecretPairs.ts"
 
-// Short first parts of the shapes, and of both schemes at once: clean text is passed over fast.
-const shapeStart = /sk-|hp_|KIA|xox|Iza|eyJ/
 // Nothing or no letter and digit stands before a word, or an escape of JSON text, whose letter belongs to no word.
 const wordStart = "(?:(?<![A-Za-z0-9])|(?<=\\\\[nrt]))"
-const shapes = new RegExp(
+export const shapes = new RegExp(
   "ghp_[A-Za-z0-9]{16}[\\w-]*|github_pat_\\w{16}[\\w-]*|glpat-[\\w-]{16,}|AKIA[A-Z0-9]{16}[A-Za-z0-9]*|AIza[\\w-]{20,}|" +
     `(?:${wordStart}sk|xox[a-z])-[\\w-]{12,}`
 )
 const shapesAll = new RegExp(shapes.source, "g")
-const schemeStart = /[Bb][EeAa][AaSs][RrIi][EeCc]/
-const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
+export const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
 const pemStart = "-----BEGIN "
 
 /** Finds the next password in a URL from `from` on: between the first colon of the user part and its last `@`. */
-const nextUrlPassword = (text: string, from: number): { readonly start: number; readonly end: number } | undefined => {
+export const nextUrlPassword = (
+  text: string,
+  from: number
+): { readonly start: number; readonly end: number } | undefined => {
   for (let at = text.indexOf("://", from); at >= 0; at = text.indexOf("://", at + 3)) {
     let colon = -1
     let sign = -1
@@ -41,15 +41,6 @@ const nextUrlPassword = (text: string, from: number): { readonly start: number; 
 const isUserPartStop = (code: number): boolean =>
   code <= 0x20 || code === 0x2f || code === 0x3f || code === 0x23 || code === 0x22 || code === 0x27 || code === 0x60 ||
   code === 0x3c || code === 0x3e
-
-/** Whether a text, or JSON text as `JSON.stringify` escapes it, may hold a secret; `false` is certain. */
-export const mayHold = (text: string): boolean =>
-  ((shapeStart.test(text) || text.includes("glpat-") || text.includes("_pat_")) &&
-    (text.includes("eyJ") || shapes.test(text))) ||
-  (schemeStart.test(text) && scheme.test(text)) ||
-  (text.includes("@") && nextUrlPassword(text, 0) !== undefined) ||
-  text.includes(pemStart) ||
-  SecretPairs.mayHold(text)
 
 const pemHead = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y
 const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g

@@ -3,6 +3,7 @@ import { Json, type JsonText } from "@errand/protocol"
 import { Arbitrary, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import * as Redaction from "../src/Redaction.ts"
+import { Noise } from "./Noise.ts"
 
 interface Vector {
   readonly id: string
@@ -248,24 +249,6 @@ describe("TRN-7 MDL-3 SES-4 messages", () => {
   })
 })
 
-const pieces = [
-  ..."aZ0=: \t\n\\\"'`.,;&<>()[]{}@/?#_-ntré",
-  ..."password,pass,word,secret,token,api,key,private,page,next,cookie,Authorization: ,Bearer ,basic\t,sk-,ghp_,glpat-"
-    .split(","),
-  ..."github_pat_,AKIA,xoxb-,AIza,eyJhbGciOiJI,eyJ,://,http://a:b@,[redacted],-----BEGIN ,-----BEGIN PRIVATE KEY-----"
-    .split(","),
-  ..."-----END PRIVATE KEY-----,0123456789ABCDEF,abcdefghijklmnopqrstuvwxyz,hunter2-Q,\u001b[0m,\u001b]0;,\u001b,\u0007,\u0000"
-    .split(","),
-  "\u009b",
-  "\u202e",
-  "\ud83d",
-  "\ud83d\ude00",
-  "\u212a"
-]
-const Noise = Arbitrary.map(
-  Arbitrary.array(Arbitrary.schema(Schema.Literals(pieces)), { maxLength: 14 }),
-  (all) => all.join("")
-)
 const Alphanumeric = Schema.Literals([..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"])
 const run = (length: number, letters: Schema.Schema<string> = Alphanumeric) =>
   Arbitrary.map(
