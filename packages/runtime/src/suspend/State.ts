@@ -52,12 +52,19 @@ export interface State {
 /** Nothing used yet. */
 export const noUsage: UsageState = { model_requests: 0, tool_calls: 0, input_tokens: 0, output_tokens: 0 }
 
+/** The quoted members of a list's first messages, once they are written: lists that begin alike share it. */
+interface Quoted {
+  readonly count: number
+  pieces: ReadonlyArray<string> | null
+}
+
 /**
  * What is known of a list of messages: its quoted members, so that a history is stored again without being written again,
- * and the messages, so that they are read once.
+ * those of the list that it goes on from, and the messages, so that they are read once.
  */
 interface Known {
-  quoted: ReadonlyArray<string> | null
+  readonly quoted: Quoted
+  readonly before: Quoted | null
   messages: ReadonlyArray<Message> | null
 }
 
@@ -69,26 +76,32 @@ const knownOf = (list: ReadonlyArray<string>): Known | undefined => (list as { r
 /** A list that nobody changes any more: what is known of it stays true. The array itself, frozen. */
 export const frozenList = (
   texts: Array<string>,
-  messages: ReadonlyArray<Message> | null = null
+  messages: ReadonlyArray<Message> | null = null,
+  before: Quoted | null = null
 ): ReadonlyArray<string> => {
-  const value: Known = { quoted: null, messages }
+  const value: Known = { quoted: { count: texts.length, pieces: null }, before, messages }
   return Object.freeze(Object.defineProperty(texts, known, { value }))
 }
 
 /** Whether a list was made by `frozenList`. */
 export const isFrozenList = (list: ReadonlyArray<unknown>): list is ReadonlyArray<string> => Object.hasOwn(list, known)
 
-/** The members of the messages' JSON array in pieces; remembered for the list. */
+/** The members of the messages' JSON array in pieces; remembered for the list and for the one that it goes on from. */
 export const quotedMessages = (messages: ReadonlyArray<string>): ReadonlyArray<string> => {
   const note = knownOf(messages)
   if (note === undefined) return MessageText.quoteAll(messages)
-  return note.quoted ??= MessageText.quoteAll(messages)
+  const { before, quoted } = note
+  if (quoted.pieces !== null) return quoted.pieces
+  if (before === null) return quoted.pieces = MessageText.quoteAll(messages)
+  before.pieces ??= MessageText.quoteAll(messages.slice(0, before.count))
+  if (before.count === quoted.count) return quoted.pieces = before.pieces
+  return quoted.pieces = [...before.pieces, ",", ...MessageText.quoteAll(messages.slice(before.count))]
 }
 
 /** Notes the quoted members of a list of messages where they are known from elsewhere; null forgets them. */
 export const rememberQuoted = (messages: ReadonlyArray<string>, pieces: ReadonlyArray<string> | null): void => {
   const note = knownOf(messages)
-  if (note !== undefined) note.quoted = pieces
+  if (note !== undefined) note.quoted.pieces = pieces
 }
 
 const none = frozenList([], [])
@@ -99,17 +112,12 @@ const extended = (
   texts: ReadonlyArray<string>,
   added: ReadonlyArray<Message>
 ): ReadonlyArray<string> => {
+  if (before.length === 0) return frozenList(texts.slice(), knownOf(before)?.messages === null ? null : added)
   const note = knownOf(before)
   const earlier = note?.messages ?? null
-  const messages = frozenList(
-    before.length === 0 ? texts.slice() : before.concat(texts),
-    earlier === null ? null : earlier.length === 0 ? added : earlier.concat(added)
-  )
-  const quoted = note?.quoted ?? null
-  if (quoted !== null && quoted.length > 0) {
-    rememberQuoted(messages, [...quoted, ",", ...MessageText.quoteAll(texts)])
-  }
-  return messages
+  // no chain: what is not written yet is written with the list that is
+  const quoted = note === undefined ? null : note.quoted.pieces === null ? note.before ?? note.quoted : note.quoted
+  return frozenList(before.concat(texts), earlier === null ? null : earlier.concat(added), quoted)
 }
 
 /** A state from what is known of a run: `base` is the state that it began with, `added` the messages since. */
