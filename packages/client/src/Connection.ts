@@ -6,7 +6,7 @@
  * them), but a frame that is none, another instance id or a gap in `seq` ends the connection, because then events are lost.
  */
 import type { Params, ResultOf, ServerEvent } from "@errand/protocol"
-import { Frame, Json, Limits, type MethodName, Requests, Wire } from "@errand/protocol"
+import { Frame, Json, Limits, type MethodName, PassingMap, Requests, Wire } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import {
@@ -43,7 +43,7 @@ export class Connection {
   private readonly transport: Transport
   private readonly listener: Listener
   private readonly decoder: Frame.FrameDecoder
-  private readonly waiting = new Map<string, { readonly method: MethodName; readonly respond: Respond }>()
+  private readonly waiting = new PassingMap<{ readonly method: MethodName; readonly respond: Respond }>()
   private limits = Limits.defaults.base
   private ids = 0
   private seq = 0
@@ -231,9 +231,7 @@ export class Connection {
     if (this.gone !== undefined) return
     this.gone = why
     this.out = ""
-    const waiting = [...this.waiting.values()]
-    this.waiting.clear()
-    for (const { respond } of waiting) respond(Result.fail(why))
+    for (const { respond } of this.waiting.drain()) respond(Result.fail(why))
     this.listener.lost(why)
   }
 }

@@ -4,7 +4,7 @@
  * Rule: a call is decided by one removal from one map. Whoever removes it, its handler's end or its cancel notice, owns the
  * outcome; so each call is answered at most once, and a cancelled one not at all (CLI-1, CLI-2).
  */
-import { ToolAnswer, type ToolCall } from "@errand/protocol"
+import { PassingMap, ToolAnswer, type ToolCall } from "@errand/protocol"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -18,7 +18,7 @@ export type RunFork<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A
 
 /** The open calls of one connection. */
 export class ToolHandlers<R> {
-  private readonly open = new Map<string, Fiber.Fiber<ToolAnswer.ToolAnswer> | undefined>()
+  private readonly open = new PassingMap<Fiber.Fiber<ToolAnswer.ToolAnswer> | undefined>()
   private readonly toolkit: Toolkit<R>
   private readonly runFork: RunFork<R>
   private readonly answered: Answered
@@ -57,8 +57,7 @@ export class ToolHandlers<R> {
   /** Stops all handlers and takes no further call; gives their fibers, so that their end can be awaited. */
   stop(): ReadonlyArray<Fiber.Fiber<ToolAnswer.ToolAnswer>> {
     this.stopped = true
-    const fibers = [...this.open.values()].filter((fiber) => fiber !== undefined)
-    this.open.clear()
+    const fibers = this.open.drain().filter((fiber) => fiber !== undefined)
     for (const fiber of fibers) fiber.interruptUnsafe()
     return fibers
   }

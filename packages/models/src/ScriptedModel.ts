@@ -6,6 +6,7 @@
 import { Ids } from "@errand/protocol"
 import type { ModelEvent, ModelRequest } from "@errand/runtime"
 import { ModelFailed, ModelTurn } from "@errand/runtime"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -29,16 +30,17 @@ export const layer = (script: Script, name: string = "script"): Layer.Layer<Mode
         provider: "script",
         name,
         turn: (request) =>
-          Stream.suspend(() => {
-            if (request.agent === null) return root(request)
-            const task = tasks.get(request.agent)
-            return task === undefined ? exhausted(1, request.agent) : task(request)
-          })
+          lazy(() =>
+            request.agent === null ? root(request) : tasks.get(request.agent)?.(request) ?? exhausted(1, request.agent)
+          )
       }
     })
   )
 
 type Answer = Stream.Stream<ModelEvent, ModelFailed>
+
+/** `Stream.suspend` without its weak map of all streams that were suspended, which costs each collection of garbage. */
+const lazy = (answer: () => Answer): Answer => Stream.fromChannel(Channel.suspend(() => answer().channel))
 
 /** The steps of one agent with the place that was reached in them. */
 const track = (agent: string, steps: ReadonlyArray<Step>, freshId: () => string) => {

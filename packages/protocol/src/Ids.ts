@@ -43,8 +43,9 @@ export type ApprovalId = typeof ApprovalId.Type
 export const MessageId = Schema.String.pipe(Schema.brand("MessageId"))
 export type MessageId = typeof MessageId.Type
 
-/** The longest id of a request (REQ-2). */
+/** The longest id of a request (REQ-2), and the longest piece of a text that is a copy anyway. */
 const MOST_CHARACTERS = 128
+const COPIED_CHARACTERS = 12
 const scratch = Buffer.alloc(MOST_CHARACTERS)
 
 /**
@@ -53,7 +54,8 @@ const scratch = Buffer.alloc(MOST_CHARACTERS)
  * An id that was cut out of a frame keeps the frame, and one that was joined keeps its pieces: 16 times the memory, which
  * the garbage collector would move about for as long as somebody remembers the id.
  */
-export const detached = (id: string): string => scratch.toString("latin1", 0, scratch.write(id, "latin1"))
+export const detached = (id: string): string =>
+  id.length <= COPIED_CHARACTERS ? id : scratch.toString("latin1", 0, scratch.write(id, "latin1"))
 
 const HEX = Buffer.from("0123456789abcdef")
 const POOL_BYTES = 4096

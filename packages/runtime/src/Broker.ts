@@ -5,7 +5,7 @@
  * the outcome; everybody else finds it gone (CAL-7). Nothing yields between the bound check and the insertion, nor
  * between the removal and the notice that belongs to it.
  */
-import { Ids, type JsonText, Limits } from "@errand/protocol"
+import { Ids, type JsonText, Limits, PassingMap } from "@errand/protocol"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -74,7 +74,7 @@ export class Broker extends Context.Service<Broker, {
       const newId = yield* Ids.Generator
       const limit = (yield* Limits.Limits).clientTools.pending_calls
       const runFork = Effect.runForkWith(yield* Effect.context<never>())
-      const pending = new Map<string, Pending>()
+      const pending = new PassingMap<Pending>()
       const slots = yield* Queue.bounded<string>(limit)
       const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 

@@ -8,8 +8,9 @@
  * 2. `idsLeft` falls by one for each fresh valid id and for each frame without a valid id, never below 0 (REQ-4).
  * 3. After `closing` only `status` is admitted (LIF-1).
  */
-import { Ids, type Limits, Requests, type Wire, WireError } from "@errand/protocol"
+import { type Limits, Requests, type Wire, WireError } from "@errand/protocol"
 import * as Result from "effect/Result"
+import { UsedIds } from "./UsedIds.ts"
 
 /** The lifecycle (section 3). */
 export type ConnectionState = "new" | "initializing" | "ready" | "closing"
@@ -28,7 +29,7 @@ export class Connection {
   cards = false
   private ids: number
   private spent = 0
-  private readonly used = new Set<string>()
+  private readonly used = new UsedIds()
 
   constructor(limits: Limits.BaseLimits) {
     this.ids = limits.request_ids
@@ -51,10 +52,10 @@ export class Connection {
     if (this.idsLeft === 0) {
       return { _tag: "Rejected", id, error: new WireError("request_quota_exceeded", EXHAUSTED) }
     }
-    if (this.used.has(id)) {
+    if (!this.used.take(id)) {
       return { _tag: "Rejected", id, error: new WireError("duplicate_id", "id: was used before on this connection") }
     }
-    this.use(id)
+    this.spent++
     if (!Requests.isMethod(method) || (method === "client.tool.result" && !this.clientTools)) {
       return { _tag: "Rejected", id, error: new WireError("unsupported_method", "method: is not one of this server") }
     }
@@ -63,14 +64,8 @@ export class Connection {
   }
 
   private reject(id: string | null, error: WireError): Admission {
-    if (id === null || !this.used.has(id)) this.use(id)
+    if (this.idsLeft > 0 && (id === null || this.used.take(id))) this.spent++
     return { _tag: "Rejected", id, error }
-  }
-
-  private use(id: string | null): void {
-    if (this.idsLeft === 0) return
-    this.spent++
-    if (id !== null) this.used.add(Ids.detached(id))
   }
 
   private refusal(method: Requests.MethodName): WireError | undefined {

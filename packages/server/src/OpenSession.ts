@@ -78,6 +78,15 @@ export const make = (
   found: Found,
   keeper: Keeper,
   newId: () => string
+): Effect.Effect<OpenSession, StorageFailed> =>
+  Clock.clockWith((clock) => opened(sessionId, found, keeper, newId, clock))
+
+const opened = (
+  sessionId: string,
+  found: Found,
+  keeper: Keeper,
+  newId: () => string,
+  clock: Clock.Clock
 ): Effect.Effect<OpenSession, StorageFailed> => {
   const { root, tasks } = found
   const conversations = new Map<string | null, Conversation.Conversation>([[null, root]])
@@ -112,17 +121,18 @@ export const make = (
     for (const { resume } of group) resume(exit)
   }
 
-  const append = (records: ReadonlyArray<Record>): Effect.Effect<void, StorageFailed> =>
-    Effect.uninterruptible(Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const batch = { at: timestamp(now), records }
-      if (keeper.grouped) {
-        return Effect.callback<void, StorageFailed>((resume) => {
-          if (waiting.push({ ...batch, resume }) === 1) queueMicrotask(flush)
-        })
-      }
-      const refused = store([batch])
+  const append = (records: ReadonlyArray<Record>): Effect.Effect<void, StorageFailed> => {
+    const batch = (): SessionFold.Batch => ({ at: timestamp(clock.currentTimeMillisUnsafe()), records })
+    if (keeper.grouped) {
+      return Effect.uninterruptible(Effect.callback<void, StorageFailed>((resume) => {
+        if (waiting.push({ ...batch(), resume }) === 1) queueMicrotask(flush)
+      }))
+    }
+    return Effect.suspend(() => {
+      const refused = store([batch()])
       return refused === null ? Effect.void : Effect.fail(refused)
-    }))
+    })
+  }
 
   const historyOf = (conversation: Conversation.Conversation, append: History["append"]): History => ({
     sessionId,
