@@ -19,11 +19,20 @@ const DENIED = new Set(["client_tool_denied", "tool_denied"])
 const error = (code: string, message: string): string =>
   `{"error":{"code":${Json.quote(code)},"message":${Json.quote(message)}}`
 
-/** Joined and not added up: what is added up is not one piece and would keep the frame of the answer alive with it. */
-const told = (head: string, text: string, structured: JsonText | undefined): JsonText =>
-  (structured === undefined
-    ? [head, `"text":`, Json.quote(text), "}"]
-    : [head, `"text":`, Json.quote(text), `,"structured":`, structured, "}"]).join("") as JsonText
+/** Longer results are most of the frame that they came in. */
+const SHORT_CHARACTERS = 8192
+
+/**
+ * What was added up is not one piece, and what was cut out of a frame keeps all of it: a short result is joined, which
+ * copies it, so that the history does not hold the frame.
+ */
+const told = (head: string, text: string, structured: JsonText | undefined): JsonText => {
+  const parts = structured === undefined
+    ? [head, "\"text\":", Json.quote(text), "}"]
+    : [head, "\"text\":", Json.quote(text), ",\"structured\":", structured, "}"]
+  const short = text.length + (structured?.length ?? 0) <= SHORT_CHARACTERS
+  return (short ? parts.join("") : parts.reduce((whole, part) => whole + part)) as JsonText
+}
 
 /** The content of a call's end; its texts are protected already. */
 export const encode = (outcome: ToolOutcome, kind: ToolKind | undefined): ToolContent => {
