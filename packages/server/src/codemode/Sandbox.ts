@@ -8,7 +8,6 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
-import { Worker } from "node:worker_threads"
 import type { Ask, Ended, FromWorker, Job, Outcome, Reply } from "./SandboxMessage.ts"
 
 /** Milliseconds that starting a thread and its interpreter may take. */
@@ -77,6 +76,8 @@ export const run = Effect.fnUntraced(function*(job: Job, answer: (ask: Ask) => E
     Effect.sync(() => {
       watch.grant(START_MS)
       watch.begin()
+      // loaded by the first run of code: it is a twentieth of the time a server needs to start
+      const { Worker } = process.getBuiltinModule("node:worker_threads")
       return new Worker(module, {
         workerData: job,
         argv: [],
