@@ -62,7 +62,9 @@ export const check = (
   if (tool.kind !== "client") return Result.succeed(given)
   const { arguments_bytes } = limits.clientTools
   const most = limits.base.json_depth - Wire.containersAroundArguments
-  const bytes = Json.byteLength(given.text)
+  const room = Math.min(arguments_bytes, limits.base.output_frame_bytes - CALL_ENVELOPE_BYTES)
+  // A UTF-16 code unit takes at most three bytes, so most arguments need no count.
+  const bytes = given.text.length * 3 <= room ? given.text.length : Json.byteLength(given.text)
   const fail = (problem: string) => Result.fail(refused(tool, "payload_limit", problem))
   if (bytes > arguments_bytes) return fail(`The arguments have ${bytes} bytes; at most ${arguments_bytes} can be sent.`)
   if (given.depth > most) return fail(`The arguments are ${given.depth} containers deep; at most ${most} can be sent.`)
