@@ -167,11 +167,12 @@ export class AgentLoop extends Context.Service<AgentLoop, {
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
           const exceeded = bounds === undefined ? null : UsageBounds.reached(bounds, agent.usage)
           if (exceeded !== null) return yield* exceeded
-          const violations = checkerOf(history).advance()
+          const checker = checkerOf(history)
+          const violations = checker.advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
           const answer = yield* ask(agent, messageId)
-          const calls = legalCalls(agent, messageId, answer.toolCalls, newId, catalog)
+          const calls = legalCalls(agent, messageId, answer.toolCalls, checker.callIds, newId, catalog)
           agent.usage.toolCalls += calls.length
           const tooMany = bounds !== undefined && agent.usage.toolCalls > bounds.toolCalls
           yield* Effect.uninterruptibleMask((restore) => follow(agent, messageId, answer, calls, tooMany, restore))
@@ -267,12 +268,13 @@ const legalCalls = (
   agent: Agent,
   messageId: Ids.MessageId,
   toolCalls: ReadonlyArray<ModelToolCall>,
+  callIds: ReadonlySet<string>,
   newId: () => string,
   catalog: Catalog["Service"]
 ): ReadonlyArray<PipelineCall> => {
   const taken = new Set<string>()
   return toolCalls.map((call, index) => {
-    const free = HistoryCheck.legalId(call.id, agent.history.callIds, newId)
+    const free = HistoryCheck.legalId(call.id, callIds, newId)
     const id = taken.has(free) ? newId() : free
     taken.add(id)
     return {

@@ -12,7 +12,6 @@ import type { Message, ToolResult } from "./ModelTurn.ts"
 /** The messages of one agent, growing as its records come. */
 export class Conversation {
   readonly messages: Array<Message> = []
-  readonly callIds = new Set<string>()
   /** What was saved with the task of this conversation; undefined for the root's (DEL-2). */
   scope: unknown
   private results: Array<ToolResult> = []
@@ -28,7 +27,6 @@ export class Conversation {
         const { provider, text, toolCalls } = record
         const message: Message = { role: "assistant", text, toolCalls }
         this.messages.push(provider === undefined ? message : { ...message, provider })
-        for (const call of toolCalls) this.callIds.add(call.id)
         this.results = Array.from({ length: toolCalls.length })
         this.missing = toolCalls.length
         return
@@ -54,7 +52,6 @@ export const memory = (sessionId?: string): Effect.Effect<History> =>
     return {
       sessionId: sessionId ?? newId(),
       messages: conversation.messages,
-      callIds: conversation.callIds,
       revision: () => String(revision),
       append: (records) =>
         Effect.sync(() => {

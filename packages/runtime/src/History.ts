@@ -70,8 +70,6 @@ export class StorageFailed extends Data.TaggedError("StorageFailed")<{ readonly 
 export interface History {
   readonly sessionId: string
   readonly messages: ReadonlyArray<Message>
-  /** Ids of all tool calls in `messages`; live. A new call's id is none of them (SES-11). */
-  readonly callIds: ReadonlySet<string>
   /** How many messages at the beginning were checked when they were recorded; 0 when absent. */
   readonly checked?: number
   readonly revision: () => string

@@ -44,6 +44,8 @@ type Calls = ReadonlyArray<ModelToolCall>
 export class Checker {
   private violations: Array<Violation> = []
   private readonly ids = new Set<string>()
+  /** The ids of all calls in the messages that were checked, for new calls to differ from. */
+  readonly callIds: ReadonlySet<string> = this.ids
   private readonly messages: ReadonlyArray<Message>
   private readonly trusted: boolean
   private readonly legalNames: RegExp

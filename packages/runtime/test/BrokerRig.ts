@@ -83,7 +83,6 @@ const root = (run: RunScope): Agent => ({
   history: {
     sessionId: run.sessionId,
     messages: [],
-    callIds: new Set(),
     revision: () => "0",
     append: () => Effect.void
   },

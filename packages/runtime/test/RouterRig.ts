@@ -20,7 +20,6 @@ export const invocation = (name: string, args = "{}"): ToolInvocation => ({
     history: {
       sessionId: "session",
       messages: [],
-      callIds: new Set(),
       revision: () => "0",
       append: () => Effect.void
     },

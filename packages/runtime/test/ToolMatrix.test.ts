@@ -95,7 +95,7 @@ const root: Agent = {
   parentId: null,
   depth: 0,
   view: rootView,
-  history: { sessionId: "s", messages: [], callIds: new Set(), revision: () => "0", append: () => Effect.void },
+  history: { sessionId: "s", messages: [], revision: () => "0", append: () => Effect.void },
   instructions: null,
   label: null,
   usage: noUsage()

@@ -137,7 +137,6 @@ const opened = (
   const historyOf = (conversation: Conversation.Conversation, append: History["append"]): History => ({
     sessionId,
     messages: conversation.messages,
-    callIds: conversation.callIds,
     revision: () => String(ledger.seq),
     append
   })

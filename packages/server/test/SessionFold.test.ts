@@ -166,7 +166,6 @@ describe("section 4: what records make of a session", () => {
     assert.deepStrictEqual(roles, ["user", "user assistant", "user assistant", "user assistant tool"])
     const tool = conversation.messages[2]!
     assert.deepStrictEqual(tool.role === "tool" && tool.results.map((one) => one.id), ["a", "b"])
-    assert.deepStrictEqual([...conversation.callIds], ["a", "b"])
   })
 
   it("CAL-7 a second result, one of no such call and one that comes too late are left out", () => {

@@ -13,7 +13,6 @@ const agent: Agent = {
   history: {
     sessionId: "session",
     messages: [],
-    callIds: new Set(),
     revision: () => "0",
     append: () => Effect.void
   },

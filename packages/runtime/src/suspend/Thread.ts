@@ -30,7 +30,6 @@ export class Thread implements History {
   private readonly checkpoint: Checkpoint | null
   private readonly writing = Semaphore.makeUnsafe(1)
   private calls: Array<State.CallState>
-  private ids: Set<string> | undefined
   private records = 0
   /** The texts of what was added, each written once. */
   private readonly texts: Array<string> = []
@@ -67,17 +66,6 @@ export class Thread implements History {
     if (base === null) return new Thread(threadId, null, [], usage, checkpoint, sealed)
     const messages = State.messages(base)
     return Result.isFailure(messages) ? null : new Thread(threadId, base, messages.success, usage, checkpoint, sealed)
-  }
-
-  /** Ids of all calls of the thread, collected when the first call comes. */
-  get callIds(): ReadonlySet<string> {
-    if (this.ids === undefined) {
-      this.ids = new Set()
-      for (const message of this.messages) {
-        if (message.role === "assistant") { for (const call of message.toolCalls) this.ids.add(call.id) }
-      }
-    }
-    return this.ids
   }
 
   /** The calls of the last response that are not all answered yet, in the order of the model. */
@@ -153,7 +141,6 @@ export class Thread implements History {
       case "assistant": {
         const { provider, text, toolCalls } = record
         this.messages.push({ role: "assistant", text, toolCalls, ...(provider === undefined ? {} : { provider }) })
-        for (const call of toolCalls) this.ids?.add(call.id)
         this.calls = toolCalls.map((call) => ({
           call_id: call.id,
           tool_name: call.name,
