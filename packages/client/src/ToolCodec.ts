@@ -21,7 +21,7 @@ export type Arguments<A> =
   | { readonly _tag: "Mismatch"; readonly detail: string }
 
 /** Only these may hold a number that a double cannot; everything else skips the slow look. */
-const maybeInexact = /[\d.]{16}|\d[eE][-+]?\d{3}/
+const maybeInexact = /(?:^|[:,[])-?(?:[\d.]{16}|[\d.]+[eE][-+]?\d{3})/
 
 const readPlain = (argumentsText: JsonText): Arguments<unknown> => {
   if (maybeInexact.test(argumentsText)) {

@@ -1,0 +1,49 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Decimal, type JsonText } from "@errand/protocol"
+import * as Schema from "effect/Schema"
+import * as ToolCodec from "../src/ToolCodec.ts"
+
+const digits = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+const Literal = Schema.Struct({
+  minus: Schema.Boolean,
+  whole: digits(0, 22),
+  fraction: digits(0, 22),
+  exponent: Schema.NullOr(Schema.Struct({
+    letter: Schema.Literals(["e", "E"]),
+    sign: Schema.Literals(["", "+", "-"]),
+    value: Schema.Literals([0, 5, 22, 99, 100, 308, 309, 400])
+  })),
+  seed: digits(1, 9)
+})
+const run = (length: number, seed: number) => Array.from({ length }, (_, i) => ((i * 7 + seed) % 9) + 1).join("")
+const textOf = ({ exponent, fraction, minus, seed, whole }: typeof Literal.Type) =>
+  `${minus ? "-" : ""}${whole === 0 ? "0" : run(whole, seed)}${fraction === 0 ? "" : `.${run(fraction, seed + 3)}`}${
+    exponent === null ? "" : `${exponent.letter}${exponent.sign}${exponent.value}`
+  }`
+const places = [
+  (n: string) => `{"a":${n}}`,
+  (n: string) => `{"a":[${n}]}`,
+  (n: string) => `{"a":[0,${n},1]}`,
+  (n: string) => `{"a":{"b":[[${n}]],"c":"x"}}`,
+  (n: string) => n
+]
+
+describe("faults E7: numbers in arguments", () => {
+  const read = ToolCodec.argumentsReader(Schema.Unknown)
+
+  it.prop("CLI-1 a number that a double does not keep is refused wherever it stands, and every other one is read", {
+    literal: Literal
+  }, ({ literal }) => {
+    const number = textOf(literal)
+    for (const place of places) {
+      const text = place(number) as JsonText
+      assert.strictEqual(read(text)._tag, Decimal.isExact(number) ? "Arguments" : "Mismatch", text)
+    }
+  }, { arbitrary: { runs: 2000 } })
+
+  it("CLI-1 digits inside of strings and keys are no numbers", () => {
+    for (const text of [`{"12345678901234567890":"12345678901234567890"}`, `{"a":"x:12345678901234567890,1e400"}`]) {
+      assert.deepStrictEqual(read(text as JsonText), { _tag: "Arguments", value: JSON.parse(text) })
+    }
+  })
+})
