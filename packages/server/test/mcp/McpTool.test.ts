@@ -27,7 +27,9 @@ describe("program 3: names and descriptions of MCP tools", () => {
       servers: Arbitrary.schema(Schema.Tuple([Server, Server])),
       tools: Arbitrary.schema(Schema.Tuple([Name, Name]))
     },
-    ({ servers: [s1, s2], tools: [t1, t2] }) => {
+    ({ servers: [s1, s2], tools }) => {
+      // the reader of messages refuses lone surrogates, so no server can have them in a name
+      const [t1, t2] = tools.map((tool) => tool.toWellFormed()) as [string, string]
       for (const [left, right] of [[[s1, t1], [s2, t2]], [[s1, t1], [s1, t2]], [[s1, t1], [s2, t1]]] as const) {
         const names = [McpTool.nameOf(...left), McpTool.nameOf(...right)]
         for (const name of names) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
