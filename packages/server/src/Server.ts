@@ -23,7 +23,10 @@ import { OutboxQueue, type OutputPipe } from "./OutboxQueue.ts"
 
 /** The pipe that frames come from. */
 export interface InputPipe {
-  /** Starts reading; `end` is called once when there is no more. Returns what stops it. */
+  /**
+   * Starts reading; `end` is called once when there is no more. Returns what stops it. The bytes of a chunk may change
+   * after the call, unless reading was paused in it: then they stay until it is resumed.
+   */
   readonly read: (chunk: (bytes: Uint8Array) => void, end: () => void) => () => void
   readonly pause: () => void
   readonly resume: () => void

@@ -7,15 +7,18 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { fstatSync } from "node:fs"
-import type { Pipes } from "./Server.ts"
+import { Socket } from "node:net"
+import { isatty } from "node:tty"
+import type { InputPipe, Pipes } from "./Server.ts"
 
 /** What is wrong with the standard streams, in one line; undefined when they are pipes or sockets (CLS-5). */
 export const fault = (): string | undefined => {
   for (const [fd, name] of [[0, "stdin"], [1, "stdout"]] as const) {
     const stat = fstatSync(fd, { throwIfNoEntry: false })
-    if (process[name].isTTY || stat?.isFile() === true) {
+    const terminal = isatty(fd)
+    if (terminal || stat?.isFile() === true) {
       return `errand serve --stdio talks to a program: ${name} must be a pipe, not a ${
-        process[name].isTTY ? "terminal" : "file"
+        terminal ? "terminal" : "file"
       }. Try errand demo.`
     }
   }
@@ -28,9 +31,44 @@ export type Signal = "SIGTERM" | "SIGINT"
 /** How much log waits for a reader of stderr; what comes beyond is lost, so that nobody's silence costs memory. */
 const UNREAD_LOG_BYTES = 262_144
 
+/** Bytes of one read at most. */
+const READ_BYTES = 65_536
+
+/**
+ * What comes in on a descriptor. A pipe or socket is read into one buffer again and again: `process.stdin` makes one for
+ * each chunk, which is a tenth of a small call.
+ */
+const inputOf = (fd: number): InputPipe => {
+  let stream: NodeJS.ReadableStream | undefined
+  const flow = (chunk: (bytes: Uint8Array) => void): NodeJS.ReadableStream => {
+    const stat = fstatSync(fd)
+    if (!stat.isFIFO() && !stat.isSocket()) return process.stdin.on("data", chunk)
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
+    const callback = (bytes: number): boolean => {
+      chunk(buffer.subarray(0, bytes))
+      return true
+    }
+    return new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } }).resume()
+  }
+  return {
+    read: (chunk, end) => {
+      let stopped = false
+      const reading = stream = flow((bytes) => stopped ? undefined : chunk(bytes))
+      reading.on("end", end).on("close", end).on("error", end)
+      return () => {
+        stopped = true
+        reading.off("end", end).off("close", end)
+        reading.pause()
+      }
+    },
+    pause: () => void stream?.pause(),
+    resume: () => void stream?.resume()
+  }
+}
+
 /** The pipes of this process; `signal` tells which signal came first. */
 export const open = Effect.gen(function*() {
-  const { stderr, stdin, stdout } = process
+  const { stderr, stdout } = process
   const write = stdout.write.bind(stdout)
   const log = stderr.write.bind(stderr) as (chunk: string | Uint8Array) => boolean
   stderr.write = (chunk: string | Uint8Array) => stderr.writableLength > UNREAD_LOG_BYTES || log(chunk)
@@ -73,17 +111,7 @@ export const open = Effect.gen(function*() {
         if (stdout.writableLength === 0 && stdout.errored === null) told()
       }
     },
-    input: {
-      read: (chunk, end) => {
-        stdin.on("data", chunk).on("end", end).on("close", end).on("error", end)
-        return () => {
-          stdin.off("data", chunk).off("end", end).off("close", end)
-          stdin.pause()
-        }
-      },
-      pause: () => void stdin.pause(),
-      resume: () => void stdin.resume()
-    },
+    input: inputOf(0),
     terminated: Deferred.await(terminated)
   }
   return { pipes, signal: () => first }
