@@ -2,19 +2,21 @@
  * Secrets inside text (PRO-3): private keys, web tokens, well-known key shapes, passwords in URLs, authorization schemes
  * and pairs whose key is credential-like.
  *
- * Rule: `mayHold` is never false for a text that `redact` would change, and both walk each character a bounded number of
- * times: every search goes on behind what it has looked at, and no expression can try one run from each of its characters.
+ * Rule: each character is walked a bounded number of times: every search goes on behind what it has looked at, and no
+ * expression can try one run from each of its characters. Whoever adds a kind of secret here teaches `CleanText` to see it.
  */
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
 import * as SecretPairs from "./SecretPairs.ts"
 
 // Nothing or no letter and digit stands before a word, or an escape of JSON text, whose letter belongs to no word.
 const wordStart = "(?:(?<![A-Za-z0-9])|(?<=\\\\[nrt]))"
+/** Key shapes by their prefixes. */
 export const shapes = new RegExp(
   "ghp_[A-Za-z0-9]{16}[\\w-]*|github_pat_\\w{16}[\\w-]*|glpat-[\\w-]{16,}|AKIA[A-Z0-9]{16}[A-Za-z0-9]*|AIza[\\w-]{20,}|" +
     `(?:${wordStart}sk|xox[a-z])-[\\w-]{12,}`
 )
 const shapesAll = new RegExp(shapes.source, "g")
+/** `Bearer` or `Basic` and the white space behind it. */
 export const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
 const pemStart = "-----BEGIN "
 

@@ -226,6 +226,15 @@ describe("section 4: what records make of a session", () => {
     assert.deepStrictEqual(told(SessionFold.step(before, rest, counter())), told(once))
   })
 
+  it.prop("SES-6 entries that are made of the rows later are those of the step, and as many as it counts", {
+    choices
+  }, ({ choices }) => {
+    const step = fold(...tell(choices))
+    const later = new SessionFold.Entries()
+    assert.deepStrictEqual(step.rows.flatMap((row) => [...later.take(row)]), [...step.shown()])
+    assert.strictEqual(step.shown().length, step.ledger.entries)
+  })
+
   it.prop(
     "SES-10 after a crash at any record, repair closes each open call once and does it only once",
     { choices },
