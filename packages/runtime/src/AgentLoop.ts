@@ -68,20 +68,6 @@ export class AgentLoop extends Context.Service<AgentLoop, {
       const outbox = yield* Outbox
       const newId = yield* Ids.Generator
       const turnLimit = yield* TurnLimit
-      const checkers = new WeakMap<History, HistoryCheck.Checker>()
-      const checkerOf = (history: History): HistoryCheck.Checker => {
-        let checker = checkers.get(history)
-        if (checker === undefined) {
-          checker = new HistoryCheck.Checker(history.messages, {
-            texts: "trusted",
-            names: "declared",
-            from: history.checked ?? 0
-          })
-          checkers.set(history, checker)
-        }
-        return checker
-      }
-
       const ask = Effect.fnUntraced(function*(agent: Agent, messageId: Ids.MessageId) {
         const events = new Answering(agent, messageId, (event) => outbox.offer(event))
         agent.usage.modelRequests++
@@ -167,7 +153,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
           const exceeded = bounds === undefined ? null : UsageBounds.reached(bounds, agent.usage)
           if (exceeded !== null) return yield* exceeded
-          const checker = checkerOf(history)
+          const checker = history.checker ??= checkerOf(history)
           const violations = checker.advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
@@ -194,6 +180,10 @@ export class AgentLoop extends Context.Service<AgentLoop, {
     })
   )
 }
+
+/** Of a conversation that this process keeps: its texts are trusted, and names are what tools may be declared as. */
+const checkerOf = (history: History): HistoryCheck.Checker =>
+  new HistoryCheck.Checker(history.messages, { texts: "trusted", names: "declared", from: history.checked ?? 0 })
 
 const isDeferred = (call: PipelineCall): boolean => call.deferred !== undefined
 const isMisfit = (call: PipelineCall): boolean => call.misfit === true

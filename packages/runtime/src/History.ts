@@ -7,6 +7,7 @@ import type { JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type { Checker } from "./HistoryCheck.ts"
 import type { Message, ModelToolCall, Outcome } from "./ModelTurn.ts"
 
 /** Whose record it is; `taskId` and `subagentId` are both null for the root (SES-6). */
@@ -72,6 +73,8 @@ export interface History {
   readonly messages: ReadonlyArray<Message>
   /** How many messages at the beginning were checked when they were recorded; 0 when absent. */
   readonly checked?: number
+  /** What has checked the messages so far; the loop that sends them puts it here, so that each is looked at once. */
+  checker?: Checker | undefined
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
 }

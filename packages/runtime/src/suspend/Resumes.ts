@@ -19,8 +19,8 @@ export class SuspensionConsumed extends Data.TaggedError("SuspensionConsumed")<{
   }
 }
 
-/** How many suspensions are remembered after their run has ended, and how many outcomes with them. */
-export const limits = { remembered: 1024, outcomes: 16 } as const
+/** How many suspensions are remembered after their run has ended, and how many outcomes: each holds a whole history. */
+export const limits = { remembered: 1024, outcomes: 4 } as const
 
 interface Entry {
   /** What the suspension was resumed with. */

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import { type History, type Record, StorageFailed } from "../History.ts"
+import type * as HistoryCheck from "../HistoryCheck.ts"
 import type { Message, ToolResult } from "../ModelTurn.ts"
 import type { Usage } from "../UsageBounds.ts"
 import * as MessageText from "./MessageText.ts"
@@ -25,6 +26,7 @@ export class Thread implements History {
   readonly sessionId: string
   readonly messages: Array<Message>
   readonly checked: number
+  checker: HistoryCheck.Checker | undefined
   readonly usage: Usage
   private readonly base: State.State | null
   private readonly checkpoint: Checkpoint | null
