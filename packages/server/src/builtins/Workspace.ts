@@ -6,9 +6,10 @@
  *
  * Paths come from the model and are relative to the workspace; `..` is resolved in the text, symbolic links may lead to
  * other places inside. Where `/proc/self/fd` exists an opened directory is pinned: entries are reached through its
- * descriptor, so swapping a component for a link changes nothing. Elsewhere entries are reached by their real path,
- * which macOS refuses to follow through any link, and a descriptor is matched against what lies at that path; there a
- * process that swaps paths at the right moment can have an empty directory made outside, but no content written.
+ * descriptor, so swapping a component for a link changes nothing. On macOS entries are reached by their real path, which
+ * the system refuses to follow through any link, and a descriptor is matched against what lies at that path; there a
+ * process that swaps paths at the right moment can have an empty directory made outside, but no content written. Where
+ * neither holds there is no workspace: a match against a path that is swapped meanwhile would prove nothing.
  */
 import type { ToolOutcome } from "@errand/runtime"
 import * as Context from "effect/Context"
@@ -57,8 +58,10 @@ export interface Options {
   readonly workspace: string
   /** The home directory of Errand, refused even when it lies inside (BLT-6). */
   readonly home: string
-  /** Where open descriptors appear as links; the default is found by looking. Null: no such place. */
-  readonly descriptors?: string | null
+  /** Where open descriptors appear as links; `/proc/self/fd` unless a test says otherwise. */
+  readonly descriptors?: string
+  /** Whether the system opens a path without following any link of it, as macOS does. */
+  readonly linkFree?: boolean
 }
 
 /** Opens what lies inside the workspace and nothing else; a failure is the outcome that the model reads. */
@@ -83,7 +86,8 @@ export class Workspace extends Context.Service<Workspace, {
 }
 
 /** Darwin's O_NOFOLLOW_ANY: no component may be a symbolic link, not only the last. */
-const NOFOLLOW = process.platform === "darwin" ? 0x2000_0000 : constants.O_NOFOLLOW
+const LINK_FREE = process.platform === "darwin"
+const NOFOLLOW = LINK_FREE ? 0x2000_0000 : constants.O_NOFOLLOW
 
 /** A pipe without a writer must not block the open, a terminal must not become ours. */
 const CAREFUL = NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
@@ -149,12 +153,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const rootStat = yield* Effect.mapError(system(() => fs.stat(root)), unusable)
   if (!rootStat.isDirectory()) return yield* unusable("ENOTDIR")
   const home = yield* canonical(options.home)
-  const descriptors = options.descriptors === undefined
-    ? yield* Effect.match(system(() => fs.access("/proc/self/fd").then(() => "/proc/self/fd")), {
-      onFailure: () => null,
-      onSuccess: (found) => found
-    })
-    : options.descriptors
+  const place = options.descriptors ?? "/proc/self/fd"
+  const descriptors = (yield* Effect.isSuccess(system(() => fs.access(place)))) ? place : null
+  if (descriptors === null && !(options.linkFree ?? LINK_FREE)) {
+    return yield* unusable(`${place} is missing, so what is opened could not be verified`)
+  }
 
   const admits = (real: string): boolean => isWithin(root, real) && !isWithin(home, real)
   const showing = (real: string): string => Path.relative(root, real) || "."

@@ -53,6 +53,9 @@ export const withOptions = (change: (folder: Folder["Service"]) => Partial<Optio
     { local: true }
   )
 
+/** As on a system without `/proc/self/fd` whose `open` follows no link; that nobody swaps paths meanwhile is up to the test. */
+export const withoutDescriptors = withOptions(() => ({ descriptors: "/nowhere", linkFree: true }))
+
 /** The tools over a fresh folder. */
 export const withFolder = withOptions(() => ({}))
 

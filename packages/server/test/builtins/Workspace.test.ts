@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Workspace, WorkspaceUnusable } from "../../src/builtins/Workspace.ts"
-import { call, Folder, told, withFolder, withOptions } from "./Folder.ts"
+import { call, Folder, told, withFolder, withOptions, withoutDescriptors } from "./Folder.ts"
 
 const codeOf = (outcome: ToolOutcome): string => outcome._tag === "Refused" ? outcome.code : outcome._tag
 
@@ -17,7 +17,7 @@ const read = (path: string) => Effect.map(call("read_file", { path }), codeOf)
 /** Whether open descriptors can be looked at decides how an opened file is verified; both ways must hold. */
 const ways = [
   { way: "with descriptors", provide: withFolder },
-  { way: "without descriptors", provide: withOptions(() => ({ descriptors: null })) }
+  { way: "without descriptors", provide: withoutDescriptors }
 ]
 
 for (const { provide, way } of ways) {
@@ -122,27 +122,27 @@ for (const { provide, way } of ways) {
         renameSync(join(workspace, "pipe"), join(workspace, "f"))
         assert.strictEqual(codeOf(yield* Effect.flip(openEntry(directory, "f"))), "path_refused")
       }).pipe(Effect.scoped, provide))
-
-    it.live("a path that is swapped for a link out, again and again, never gives a byte from outside", () =>
-      Effect.gen(function*() {
-        const { put, root, workspace } = yield* Folder
-        put("real/file.txt", "INSIDE")
-        mkdirSync(join(root, "outside"))
-        writeFileSync(join(root, "outside/file.txt"), "OUTSIDE")
-        yield* swapping(workspace, join(root, "outside"))
-        const ends = new Set<string>()
-        for (let i = 0; i < 300 || (i < 20_000 && !(ends.has("Success") && ends.has("Refused"))); i++) {
-          const outcome = yield* call("read_file", { path: "dir/file.txt" })
-          assert.notInclude(JSON.stringify(outcome), "OUTSIDE")
-          ends.add(outcome._tag)
-          if (i % 10 === 0) assert.match(yield* told("search_files", { pattern: "OUTSIDE" }), /^\(no match/)
-        }
-        assert.deepStrictEqual([ends.has("Success"), ends.has("Refused")], [true, true])
-      }).pipe(Effect.scoped, provide))
   })
 }
 
-describe("BLT-1 writing while paths change", () => {
+describe("BLT-1 reading and writing while paths change", () => {
+  it.live("a path that is swapped for a link out, again and again, never gives a byte from outside", () =>
+    Effect.gen(function*() {
+      const { put, root, workspace } = yield* Folder
+      put("real/file.txt", "INSIDE")
+      mkdirSync(join(root, "outside"))
+      writeFileSync(join(root, "outside/file.txt"), "OUTSIDE")
+      yield* swapping(workspace, join(root, "outside"))
+      const ends = new Set<string>()
+      for (let i = 0; i < 300 || (i < 20_000 && !(ends.has("Success") && ends.has("Refused"))); i++) {
+        const outcome = yield* call("read_file", { path: "dir/file.txt" })
+        assert.notInclude(JSON.stringify(outcome), "OUTSIDE")
+        ends.add(outcome._tag)
+        if (i % 10 === 0) assert.match(yield* told("search_files", { pattern: "OUTSIDE" }), /^\(no match/)
+      }
+      assert.deepStrictEqual([ends.has("Success"), ends.has("Refused")], [true, true])
+    }).pipe(Effect.scoped, withFolder))
+
   it.live("a directory that is swapped for a link out never takes a file or a directory outside", () =>
     Effect.gen(function*() {
       const { put, root, workspace } = yield* Folder
@@ -169,13 +169,19 @@ const swapping = (workspace: string, outside: string) =>
       const [real, dir] = ["real", "dir"].map((name) => workspace + "/" + name)
       process.stdin.on("end", () => process.exit()).resume()
       setTimeout(() => process.exit(), 20000)
+      // each state lasts from no time to as long as a call takes, so that calls meet every order of them
+      const dwell = () => {
+        for (const until = performance.now() + Math.random() ** 3; performance.now() < until;);
+      }
       const round = () => {
         for (let i = 0; i < 20; i++) {
           attempt("rmSync", dir, { recursive: true, force: true })
           attempt("renameSync", real, dir)
+          dwell()
           attempt("renameSync", dir, real)
           attempt("rmSync", dir, { recursive: true, force: true })
           attempt("symlinkSync", outside, dir)
+          dwell()
           attempt("unlinkSync", dir)
         }
         setImmediate(round)
@@ -245,6 +251,15 @@ describe("PGM-1 the workspace", () => {
         assert.instanceOf(error, WorkspaceUnusable)
         assert.include(error.message, workspace)
       }
+    }).pipe(withFolder))
+
+  it.live("BLT-1 is none where what is opened cannot be verified", () =>
+    Effect.gen(function*() {
+      const { root, workspace } = yield* Folder
+      const layer = Workspace.layer({ workspace, home: root, descriptors: "/nowhere", linkFree: false })
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+      assert.instanceOf(error, WorkspaceUnusable)
+      assert.include(error.message, "/nowhere is missing")
     }).pipe(withFolder))
 
   it.live("may itself be given through a link; when it is gone, calls fail and nothing else does", () =>

@@ -2,14 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
-import { call, Folder, told, withFolder, withOptions } from "./Folder.ts"
+import { call, Folder, told, withFolder, withoutDescriptors } from "./Folder.ts"
 
 const write = (path: string, content: string) => told("write_file", { path, content })
 
 for (
   const { provide, way } of [
     { way: "with descriptors", provide: withFolder },
-    { way: "without descriptors", provide: withOptions(() => ({ descriptors: null })) }
+    { way: "without descriptors", provide: withoutDescriptors }
   ]
 ) {
   describe(`BLT-1 write_file, ${way}`, () => {
