@@ -2,6 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { ExactJson } from "../src/index.ts"
 
+/** Without lone surrogates, in keys too: no text of a history holds one. */
+const wellFormed = (value: Schema.Json): Schema.Json => {
+  if (typeof value === "string") return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (value === null || typeof value !== "object") return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key.toWellFormed(), wellFormed(one)]))
+}
+
 describe("MDL-1 JSON texts as values that are written unchanged", () => {
   it("MDL-1 E7 every digit, every key and their order come back", () => {
     for (
@@ -20,8 +28,7 @@ describe("MDL-1 JSON texts as values that are written unchanged", () => {
   })
 
   it.prop("MDL-1 any JSON comes back as it was", { value: Schema.Json }, ({ value }) => {
-    // a lone surrogate, which JSON.stringify escapes, is no text that a history holds
-    const text = JSON.stringify(value).replace(/\\ud[89a-f][0-9a-f]{2}/g, "x")
+    const text = JSON.stringify(wellFormed(value))
     assert.strictEqual(JSON.stringify(ExactJson.fromText(text)), text)
   })
 
