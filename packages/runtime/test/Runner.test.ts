@@ -288,7 +288,9 @@ describe("12. interruption at every point", () => {
           assert.strictEqual(open.size, 0, "every call that was shown as running was shown as ended")
           seen.add(Exit.isSuccess(exit) ? exit.value.status : "cancelled")
         }
-        assert.isTrue(seen.has("cancelled"))
+        // a run that nowhere pauses is over before anybody can interrupt it
+        const pauses = [...handlers, model, store].some((times) => times > 0)
+        assert.isTrue(seen.has("cancelled") || !pauses)
       }),
     { arbitrary: { runs: 12 } }
   )
