@@ -5,7 +5,7 @@
  * secrets cannot do without stands is more looked at, and the exact rules are asked when something is suspicious.
  */
 import { Buffer } from "node:buffer"
-import * as SecretKeys from "./SecretKeys.ts"
+import * as ControlText from "./ControlText.ts"
 import * as SecretPairs from "./SecretPairs.ts"
 import * as SecretPatterns from "./SecretPatterns.ts"
 
@@ -24,9 +24,8 @@ const COLON = 11
 const EQUALS = 12
 
 const kinds = new Uint8Array(65_536)
-kinds.fill(UNSAFE, 0, 0x20).fill(UNSAFE, 0x7f, 0xa0).fill(UNSAFE, 0x202a, 0x202f).fill(UNSAFE, 0x2066, 0x206a)
+for (const [from, to] of ControlText.unsafeRanges) kinds.fill(UNSAFE, from, to + 1)
 kinds.fill(SURROGATE, 0xd800, 0xe000)
-for (const code of [0x09, 0x0a, 0x0d]) kinds[code] = 0
 for (
   const [characters, kind] of [
     ["\\", BACKSLASH],
@@ -96,9 +95,6 @@ export const isClean = (text: string): boolean => look(text, false)
 /** Whether compact JSON text would be: its strings are looked at as they are escaped, keys and values alike. */
 export const isCleanJson = (json: string): boolean => look(json, true)
 
-const hasCredentialKey = (text: string, separator: number): boolean =>
-  SecretKeys.endsAt(text, SecretPairs.keyEnd(text, separator))
-
 const look = (text: string, escaped: boolean): boolean => {
   const units = unitsOf(text)
   let shape = false
@@ -123,7 +119,7 @@ const look = (text: string, escaped: boolean): boolean => {
         at++
         break
       case DASH:
-        if (isAt(units, at, "-----BEGIN ")) return false
+        if (isAt(units, at, SecretPatterns.pemStart)) return false
         if (isAt(units, at - 2, "sk") || isAt(units, at - 4, "xox") || isAt(units, at - 5, "glpat")) shape = true
         break
       case UNDERSCORE:
@@ -146,10 +142,10 @@ const look = (text: string, escaped: boolean): boolean => {
         break
       case COLON:
         if (units[at + 1] === 0x2f) url = true
-        if (hasCredentialKey(text, at)) return false
+        if (SecretPairs.hasCredentialKey(text, at)) return false
         break
       case EQUALS:
-        if (hasCredentialKey(text, at)) return false
+        if (SecretPairs.hasCredentialKey(text, at)) return false
     }
   }
 }

@@ -5,7 +5,17 @@
  * a sequence is removed whole, so that nothing can hide a secret by splitting it.
  */
 
-const unsafe = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
+/** What leaves no text: first and last code unit of each range. */
+export const unsafeRanges = [
+  [0x00, 0x08],
+  [0x0b, 0x0c],
+  [0x0e, 0x1f],
+  [0x7f, 0x9f],
+  [0x202a, 0x202e],
+  [0x2066, 0x2069]
+] as const
+const escaped = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`
+const unsafe = new RegExp(`[${unsafeRanges.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join("")}]`)
 const unsafeAll = new RegExp(unsafe.source, "g")
 
 /**

@@ -31,9 +31,8 @@ export interface Protected {
 }
 
 /** A text without secrets, terminal control sequences, control characters and lone surrogates (PRO-3, PRO-4). */
-export const protectText = (text: string): string => {
-  return CleanText.isClean(text) ? text : SecretPatterns.redact(ControlText.plain(text))
-}
+export const protectText = (text: string): string =>
+  CleanText.isClean(text) ? text : SecretPatterns.redact(ControlText.plain(text))
 
 /** A protected text of at most `maxCharacters` code points, for messages of others, log lines and titles. */
 export const protectMessage = (text: string, maxCharacters: number): string => {

@@ -8,7 +8,7 @@ import * as SecretKeys from "./SecretKeys.ts"
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
 
 /** Where the key before a separator ends, blanks, quotes, escapes and a closing bracket between them left out. */
-export const keyEnd = (text: string, separator: number): number => {
+const keyEnd = (text: string, separator: number): number => {
   let end = separator
   while (end > 0) {
     switch (text.charCodeAt(end - 1)) {
@@ -27,6 +27,10 @@ export const keyEnd = (text: string, separator: number): number => {
   return end
 }
 
+/** Whether what stands before a separator is a credential-like key. */
+export const hasCredentialKey = (text: string, separator: number): boolean =>
+  SecretKeys.endsAt(text, keyEnd(text, separator))
+
 /** Finds the separators of pairs with a credential-like key, from left to right. */
 class Pairs {
   private readonly text: string
@@ -43,7 +47,7 @@ class Pairs {
     if (this.equals >= 0 && this.equals < from) this.equals = this.text.indexOf("=", from)
     while (this.colon >= 0 || this.equals >= 0) {
       const at = this.equals < 0 || (this.colon >= 0 && this.colon < this.equals) ? this.colon : this.equals
-      if (SecretKeys.endsAt(this.text, keyEnd(this.text, at))) return at
+      if (hasCredentialKey(this.text, at)) return at
       if (at === this.colon) this.colon = this.text.indexOf(":", at + 1)
       else this.equals = this.text.indexOf("=", at + 1)
     }

@@ -18,7 +18,8 @@ export const shapes = new RegExp(
 const shapesAll = new RegExp(shapes.source, "g")
 /** `Bearer` or `Basic` and the white space behind it. */
 export const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
-const pemStart = "-----BEGIN "
+/** How the first line of a PEM block begins. */
+export const pemStart = "-----BEGIN "
 
 /** Finds the next password in a URL from `from` on: between the first colon of the user part and its last `@`. */
 export const nextUrlPassword = (

@@ -39,10 +39,13 @@ const bodyOf = (owner: Owner, at: string, kind: string, rest: object): JsonText 
     ...rest
   }) as JsonText
 
-/** The entries of a text, one per part (SES-6); none for an empty text. */
-export const ofText = (record: Record & { readonly kind: "user" | "assistant" }, at: string): Array<StoredEntry> => {
+/** What makes the entries of a text, one per part (SES-6); none for an empty text. */
+export const ofText = (
+  record: Record & { readonly kind: "user" | "assistant" },
+  at: string
+): ReadonlyArray<() => StoredEntry> => {
   const parts = TextParts.split(record.text)
-  return parts.map((text, i) => ({
+  return parts.map((text, i) => () => ({
     body: bodyOf(record, at, record.kind, parts.length === 1 ? { text } : { text, part: i + 1, parts: parts.length }),
     tool: null
   }))

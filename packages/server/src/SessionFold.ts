@@ -10,7 +10,7 @@
  */
 import type { JsonText } from "@errand/protocol"
 import type { ModelToolCall, Owner, Record } from "@errand/runtime"
-import { Redaction, TextParts } from "@errand/runtime"
+import { Redaction } from "@errand/runtime"
 import * as SessionEntry from "./SessionEntry.ts"
 
 /** A record as it is stored; `seq` counts records from 1, `at` is ISO 8601 UTC with milliseconds. */
@@ -87,40 +87,26 @@ export class Entries {
 
   /** The entries that a row adds. */
   take({ at, record }: Row): ReadonlyArray<SessionEntry.StoredEntry> {
-    return entriesOf(record, at, this.draft.note(record, at))
+    return entriesOf(record, at, this.draft.note(record, at)).map((make) => make())
   }
 }
 
-/** What a record shows; `completed` are the calls that it was the last result of. */
+/** What makes the entries of a record, one each; `completed` are the calls that it was the last result of. */
 const entriesOf = (
   record: Record,
   at: string,
   completed: OpenCalls | null
-): ReadonlyArray<SessionEntry.StoredEntry> => {
+): ReadonlyArray<() => SessionEntry.StoredEntry> => {
   switch (record.kind) {
     case "user":
     case "assistant":
       return SessionEntry.ofText(record, at)
     case "run":
-      return [SessionEntry.ofRun(record, at)]
+      return [() => SessionEntry.ofRun(record, at)]
     case "activity":
-      return [SessionEntry.ofActivity(record, at)]
+      return [() => SessionEntry.ofActivity(record, at)]
     default:
-      return completed === null ? [] : completed.ends.map((tool) => SessionEntry.ofTool(completed.owner, tool!))
-  }
-}
-
-/** How many entries those are. */
-const countOf = (record: Record, completed: OpenCalls | null): number => {
-  switch (record.kind) {
-    case "user":
-    case "assistant":
-      return TextParts.split(record.text).length
-    case "run":
-    case "activity":
-      return 1
-    default:
-      return completed === null ? 0 : completed.ends.length
+      return completed === null ? [] : completed.ends.map((tool) => () => SessionEntry.ofTool(completed.owner, tool!))
   }
 }
 
@@ -149,8 +135,7 @@ class Draft implements Step {
   readonly open: Map<string | null, OpenCalls>
   runs: ReadonlySet<string>
   readonly rows: Array<Row> = []
-  /** By row: the calls that it was the last result of. */
-  private readonly completed: Array<OpenCalls | null> = []
+  private readonly making: Array<() => SessionEntry.StoredEntry> = []
   title: string | null = null
 
   private readonly newId: () => string
@@ -236,14 +221,14 @@ class Draft implements Step {
   }
 
   private keep(record: Record, at: string): void {
-    const completed = this.note(record, at)
+    const entries = entriesOf(record, at, this.note(record, at))
     this.rows.push({ seq: this.seq, at, record })
-    this.completed.push(completed)
-    this.entries += countOf(record, completed)
+    for (const make of entries) this.making.push(make)
+    this.entries += entries.length
   }
 
   shown(): ReadonlyArray<SessionEntry.StoredEntry> {
-    return this.rows.flatMap(({ at, record }, i) => entriesOf(record, at, this.completed[i]!))
+    return this.making.map((make) => make())
   }
 
   private close({ calls, ends, messageId, owner }: OpenCalls, at: string): void {

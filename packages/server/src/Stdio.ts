@@ -11,9 +11,12 @@ import { Socket } from "node:net"
 import { isatty } from "node:tty"
 import type { InputPipe, Pipes } from "./Server.ts"
 
+const STDIN = 0
+const STDOUT = 1
+
 /** What is wrong with the standard streams, in one line; undefined when they are pipes or sockets (CLS-5). */
 export const fault = (): string | undefined => {
-  for (const [fd, name] of [[0, "stdin"], [1, "stdout"]] as const) {
+  for (const [fd, name] of [[STDIN, "stdin"], [STDOUT, "stdout"]] as const) {
     const stat = fstatSync(fd, { throwIfNoEntry: false })
     const terminal = isatty(fd)
     if (terminal || stat?.isFile() === true) {
@@ -35,20 +38,20 @@ const UNREAD_LOG_BYTES = 262_144
 const READ_BYTES = 65_536
 
 /**
- * What comes in on a descriptor. A pipe or socket is read into one buffer again and again: `process.stdin` makes one for
- * each chunk, which is a tenth of a small call.
+ * What comes in. A pipe or socket is read into one buffer again and again: `process.stdin` makes one for each chunk, which
+ * is a tenth of a small call.
  */
-const inputOf = (fd: number): InputPipe => {
+const input = (): InputPipe => {
   let stream: NodeJS.ReadableStream | undefined
   const flow = (chunk: (bytes: Uint8Array) => void): NodeJS.ReadableStream => {
-    const stat = fstatSync(fd)
+    const stat = fstatSync(STDIN)
     if (!stat.isFIFO() && !stat.isSocket()) return process.stdin.on("data", chunk)
     const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
     const callback = (bytes: number): boolean => {
       chunk(buffer.subarray(0, bytes))
       return true
     }
-    return new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } }).resume()
+    return new Socket({ fd: STDIN, readable: true, writable: false, onread: { buffer, callback } }).resume()
   }
   return {
     read: (chunk, end) => {
@@ -111,7 +114,7 @@ export const open = Effect.gen(function*() {
         if (stdout.writableLength === 0 && stdout.errored === null) told()
       }
     },
-    input: inputOf(0),
+    input: input(),
     terminated: Deferred.await(terminated)
   }
   return { pipes, signal: () => first }

@@ -35,43 +35,28 @@ export class UsedIds {
   private readonly runs: Array<Run> = []
   private readonly others = new Set<string>()
 
-  /** Whether an id was taken. */
-  has(id: string): boolean {
-    const at = numberAt(id)
-    if (at < id.length) {
-      const number = Number(id.slice(at))
-      const run = this.runOf(id, at)
-      if (run !== undefined && number >= run.from && number <= run.to) return true
-    }
-    return this.others.size > 0 && this.others.has(id)
-  }
-
   /** Takes an id; false when it was taken before. */
   take(id: string): boolean {
+    if (this.others.has(id)) return false
     const at = numberAt(id)
-    if (at < id.length && this.count(id, at)) return true
-    if (this.has(id)) return false
-    this.others.add(Ids.detached(id))
-    return true
-  }
-
-  /** Takes an id that begins a run or comes next in one. */
-  private count(id: string, at: number): boolean {
+    if (at === id.length) return this.keep(id)
     const number = Number(id.slice(at))
-    const run = this.runOf(id, at)
+    const run = this.runs.find(({ prefix }) => prefix.length === at && id.startsWith(prefix))
     if (run === undefined) {
-      if (this.runs.length === MOST_RUNS || this.others.has(id)) return false
+      if (this.runs.length === MOST_RUNS) return this.keep(id)
       this.runs.push({ prefix: Ids.detached(id.slice(0, at)), from: number, to: number })
       return true
     }
-    if (number !== run.to + 1 || this.others.has(id)) return false
+    if (number >= run.from && number <= run.to) return false
+    if (number !== run.to + 1) return this.keep(id)
     run.to = number
     // Ids that overtook this one are part of the run now.
     while (this.others.size > 0 && this.others.delete(`${run.prefix}${run.to + 1}`)) run.to++
     return true
   }
 
-  private runOf(id: string, length: number): Run | undefined {
-    return this.runs.find(({ prefix }) => prefix.length === length && id.startsWith(prefix))
+  private keep(id: string): true {
+    this.others.add(Ids.detached(id))
+    return true
   }
 }

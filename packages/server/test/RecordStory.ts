@@ -3,7 +3,7 @@
  * them, and ends.
  */
 import type { JsonText } from "@errand/protocol"
-import type { Owner, Record } from "@errand/runtime"
+import { HistoryCheck, type Message, type Owner, type Record } from "@errand/runtime"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 
@@ -103,4 +103,11 @@ export const finish = (story: ReadonlyArray<Record>): Array<Record> => {
   const ends = new Set(story.flatMap((one) => one.kind === "run" ? [one.runId] : []))
   const open = new Set(story.map((one) => one.runId).filter((runId) => !ends.has(runId)))
   return [...missing, ...Array.from(open, ended)]
+}
+
+/** The ids of all calls in messages, as whoever checks them knows them. */
+export const callIds = (messages: ReadonlyArray<Message>): ReadonlyArray<string> => {
+  const checker = new HistoryCheck.Checker(messages)
+  checker.advance()
+  return [...checker.callIds]
 }

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import * as OpenSession from "../src/OpenSession.ts"
 import * as SessionEntry from "../src/SessionEntry.ts"
 import * as SessionFold from "../src/SessionFold.ts"
-import { assistant, choices, ended, result, root, tell, user } from "./RecordStory.ts"
+import { assistant, callIds, choices, ended, result, root, tell, user } from "./RecordStory.ts"
 
 const at = "2026-01-02T03:04:05.006Z"
 const run = root("r")
@@ -166,6 +166,7 @@ describe("section 4: what records make of a session", () => {
     assert.deepStrictEqual(roles, ["user", "user assistant", "user assistant", "user assistant tool"])
     const tool = conversation.messages[2]!
     assert.deepStrictEqual(tool.role === "tool" && tool.results.map((one) => one.id), ["a", "b"])
+    assert.deepStrictEqual(callIds(conversation.messages), ["a", "b"])
   })
 
   it("CAL-7 a second result, one of no such call and one that comes too late are left out", () => {

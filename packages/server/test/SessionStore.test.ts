@@ -10,7 +10,7 @@ import { tmpdir } from "node:os"
 import * as Path from "node:path"
 import { type OpenSession, type PageRequest, SessionStore } from "../src/SessionStore.ts"
 import * as WriteAheadLog from "../src/WriteAheadLog.ts"
-import { assistant, choices, ended, result, root, tell, user } from "./RecordStory.ts"
+import { assistant, callIds, choices, ended, result, root, tell, user } from "./RecordStory.ts"
 
 const NOBODY = "00000000-0000-4000-8000-000000000000"
 const run = root("r")
@@ -105,6 +105,7 @@ const suite = (name: string, layer: Layer.Layer<SessionStore>) =>
         const again = (yield* store.open(session.sessionId)).history
         assert.deepStrictEqual(again.messages, messages)
         assert.strictEqual(again.revision(), revision())
+        assert.deepStrictEqual(callIds(again.messages), callIds(messages))
         assert.deepStrictEqual(messages.map((message) => message.role), ["user", "assistant", "tool", "assistant"])
       }).pipe(Effect.provide(layer)))
 
@@ -153,6 +154,7 @@ const suite = (name: string, layer: Layer.Layer<SessionStore>) =>
         yield* task.append([result(run, "n", 0, "c")])
         assert.deepStrictEqual(task.messages.map((message) => message.role), ["user", "assistant", "tool"])
         assert.deepStrictEqual(session.history.messages.map((message) => message.role), ["user", "assistant"])
+        assert.deepStrictEqual(callIds(task.messages), ["c"])
         yield* appendAll(session, [result(run, "m", 0, "task"), ended("r")])
         const entries = yield* entriesOf(session.sessionId)
         assert.deepStrictEqual(

@@ -85,8 +85,10 @@ export class Workspace extends Context.Service<Workspace, {
     Layer.effect(Workspace, make(options))
 }
 
-/** Darwin's O_NOFOLLOW_ANY: no component may be a symbolic link, not only the last. */
+/** Whether this system opens a path without following any link of it. */
 const LINK_FREE = process.platform === "darwin"
+
+/** Darwin's O_NOFOLLOW_ANY: no component may be a symbolic link, not only the last. */
 const NOFOLLOW = LINK_FREE ? 0x2000_0000 : constants.O_NOFOLLOW
 
 /** A pipe without a writer must not block the open, a terminal must not become ours. */
@@ -153,10 +155,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const rootStat = yield* Effect.mapError(system(() => fs.stat(root)), unusable)
   if (!rootStat.isDirectory()) return yield* unusable("ENOTDIR")
   const home = yield* canonical(options.home)
-  const place = options.descriptors ?? "/proc/self/fd"
-  const descriptors = (yield* Effect.isSuccess(system(() => fs.access(place)))) ? place : null
+  const listing = options.descriptors ?? "/proc/self/fd"
+  const descriptors = (yield* Effect.isSuccess(system(() => fs.access(listing)))) ? listing : null
   if (descriptors === null && !(options.linkFree ?? LINK_FREE)) {
-    return yield* unusable(`${place} is missing, so what is opened could not be verified`)
+    return yield* unusable(`${listing} is missing, so what is opened could not be verified`)
   }
 
   const admits = (real: string): boolean => isWithin(root, real) && !isWithin(home, real)
