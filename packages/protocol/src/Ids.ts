@@ -59,28 +59,32 @@ export const detached = (id: string): string =>
 
 const HEX = Buffer.from("0123456789abcdef")
 const POOL_BYTES = 4096
-const random = new Uint8Array(POOL_BYTES)
-let spent = POOL_BYTES
 
-/** A UUID of version 4 (RFC 9562). That of the platform is joined of 20 pieces; this one is one. */
-const uuid = (): string => {
-  if (spent === POOL_BYTES) {
-    globalThis.crypto.getRandomValues(random)
-    spent = 0
+/** Makes UUIDs of version 4 (RFC 9562) from what `fill` writes. Those of the platform are joined of 20 pieces; these are one. */
+export const generatorOf = (fill: (bytes: Uint8Array) => void): () => string => {
+  const random = new Uint8Array(POOL_BYTES)
+  let spent = POOL_BYTES
+  return () => {
+    if (spent === POOL_BYTES) {
+      fill(random)
+      spent = 0
+    }
+    const from = spent
+    spent += 16
+    random[from + 6] = (random[from + 6]! & 0x0f) | 0x40
+    random[from + 8] = (random[from + 8]! & 0x3f) | 0x80
+    let at = 0
+    for (let i = 0; i < 16; i++) {
+      if (i === 4 || i === 6 || i === 8 || i === 10) scratch[at++] = 0x2d
+      const byte = random[from + i]!
+      scratch[at++] = HEX[byte >> 4]!
+      scratch[at++] = HEX[byte & 15]!
+    }
+    return scratch.toString("latin1", 0, at)
   }
-  const from = spent
-  spent += 16
-  random[from + 6] = (random[from + 6]! & 0x0f) | 0x40
-  random[from + 8] = (random[from + 8]! & 0x3f) | 0x80
-  let at = 0
-  for (let i = 0; i < 16; i++) {
-    if (i === 4 || i === 6 || i === 8 || i === 10) scratch[at++] = 0x2d
-    const byte = random[from + i]!
-    scratch[at++] = HEX[byte >> 4]!
-    scratch[at++] = HEX[byte & 15]!
-  }
-  return scratch.toString("latin1", 0, at)
 }
+
+const uuid = generatorOf((bytes) => globalThis.crypto.getRandomValues(bytes))
 
 /** Makes a fresh UUID, lower case; replaced in tests by one that counts. */
 export const Generator = Context.Reference<() => string>("@errand/protocol/Ids/Generator", {

@@ -7,7 +7,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { readFile } from "node:fs/promises"
+import { readFile } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import * as Config from "./Config.ts"
@@ -36,13 +36,16 @@ export interface Settings {
 
 /** Reads a text file; the failure names what the file was for. */
 export const readText = (what: string, path: string): Effect.Effect<string, ConfigurationInvalid> =>
-  Effect.tryPromise({
-    try: () => readFile(path, "utf8"),
-    catch: (error) => new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reasonOf(error)})` })
-  })
+  Effect.callback((resume) =>
+    readFile(path, "utf8", (error, text) =>
+      resume(
+        error === null
+          ? Effect.succeed(text)
+          : Effect.fail(new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reasonOf(error)})` }))
+      ))
+  )
 
-const reasonOf = (error: unknown): string =>
-  error instanceof Error && "code" in error ? String(error.code) : "unknown reason"
+const reasonOf = (error: NodeJS.ErrnoException): string => error.code ?? "unknown reason"
 
 const readConfig = Effect.fnUntraced(function*(path: string, mustExist: boolean) {
   const text = yield* readText("config", path).pipe(

@@ -18,7 +18,7 @@ const STDOUT = 1
 export const fault = (): string | undefined => {
   for (const [fd, name] of [[STDIN, "stdin"], [STDOUT, "stdout"]] as const) {
     const stat = fstatSync(fd, { throwIfNoEntry: false })
-    const terminal = isatty(fd)
+    const terminal = stat?.isCharacterDevice() === true && isatty(fd)
     if (terminal || stat?.isFile() === true) {
       return `errand serve --stdio talks to a program: ${name} must be a pipe, not a ${
         terminal ? "terminal" : "file"

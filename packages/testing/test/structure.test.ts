@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** Files that a process or a thread starts with; they import what they start and nothing imports them. */
-const entries = new Set(["server/src/bin.ts", "server/src/codemode/SandboxWorker.ts"])
+const entries = new Set(["server/src/cli/Main.ts", "server/src/cli/Serve.ts", "server/src/codemode/SandboxWorker.ts"])
 
 interface Source {
   readonly path: string

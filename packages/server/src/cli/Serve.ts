@@ -4,13 +4,14 @@
  * Rule: this path loads nothing that it does not use, because every client waits for it; wrong usage is one line and
  * exit code 64. This is an edge: it ends the process.
  */
-import { Limits } from "@errand/protocol"
+import { Ids, Limits } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Result from "effect/Result"
 import { parseArgs } from "node:util"
+import * as Entropy from "../Entropy.ts"
 import * as Options from "../Options.ts"
 import { exitCode, serve } from "../Server.ts"
 import { limitsOf, Startup } from "../Startup.ts"
@@ -72,6 +73,7 @@ export const main = (args: ReadonlyArray<string>): void => {
     Effect.provide(Layer.mergeAll(
       Startup.layer(options.success),
       Layer.succeed(Limits.Limits, limitsOf(options.success)),
+      Layer.succeed(Ids.Generator, Ids.generatorOf(Entropy.fill)),
       Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
       Layer.succeed(References.MinimumLogLevel, options.success.logLevel)
     ))

@@ -21,7 +21,7 @@ const HEAP_MB = 128
 const STACK_MB = 16
 
 /** The worker's module stands beside this one, as source, as output of the compiler, and in the bundle. */
-const module = new URL(`./SandboxWorker${/\.\w+$/.exec(import.meta.url)![0]}`, import.meta.url)
+const module = new URL(`./SandboxWorker${/\.\w+$/.exec(import.meta.url)![0].replace(".cjs", ".mjs")}`, import.meta.url)
 
 const abandoned = (message: string): Ended => ({
   _tag: "Ended",
