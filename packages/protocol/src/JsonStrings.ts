@@ -13,7 +13,7 @@ const BACKSLASH = 0x5c
 // Longer strings are left to the regular expression, which is compiled to machine code that beats any loop of ours.
 const nearby = 24
 const plainRun = /[^"\\\u0000-\u001f]*/y
-const canonicalRun = /(?:[^"\\\u0000-\u001f]|\\["\\bfnrt][^"\\\u0000-\u001f]*)*/y
+const canonicalRun = /[^"\\\u0000-\u001f]*(?:\\["\\bfnrt][^"\\\u0000-\u001f]*)*/y
 
 // Short keys met before, by hash: the same few keys come in every frame, and need not be cut out of it again. Up to 12
 // characters a piece of a text is a copy, so that nothing here keeps a frame alive.

@@ -95,32 +95,63 @@ export const decodeRequest = (value: unknown): Result.Result<Request, Rejection>
   return isRecord(params) ? Result.succeed({ id, method, params }) : fail("params: expected an object")
 }
 
+/** Quotes what mostly stays the same from frame to frame, and then costs nothing. */
+const remembered = (): (value: string) => string => {
+  let last = ""
+  let text = "\"\""
+  return (value) => {
+    if (value !== last) {
+      text = Json.quote(value)
+      last = value
+    }
+    return text
+  }
+}
+const [instance, session, run, name] = [remembered(), remembered(), remembered(), remembered()]
+
+const nullOr = (value: string | null): string => value === null ? "null" : Json.quote(value)
+
 /** A success (REQ-5); a result that is text already is spliced in. */
 export const encodeResult = (instanceId: InstanceId, id: string, result: object | JsonText): string =>
-  `{"id":${Json.quote(id)},"instance_id":${Json.quote(instanceId)},"result":${
+  `{"id":${Json.quote(id)},"instance_id":${instance(instanceId)},"result":${
     typeof result === "string" ? result : JSON.stringify(result)
   }}`
 
 /** An error (REQ-5); the id is null when the request had none. */
 export const encodeError = (instanceId: InstanceId, id: string | null, error: WireError): string =>
-  `{"id":${id === null ? "null" : Json.quote(id)},"instance_id":${Json.quote(instanceId)},"error":${
+  `{"id":${id === null ? "null" : Json.quote(id)},"instance_id":${instance(instanceId)},"error":${
     JSON.stringify({ code: error.code, message: error.message, details: error.details })
   }}`
 
-const nullOr = (value: string | null): string => value === null ? "null" : Json.quote(value)
-
 const encodeCall = (data: Events.EventData<"client.tool.call">): string =>
-  `{"session_id":${Json.quote(data.session_id)},"run_id":${Json.quote(data.run_id)},"call_id":${
+  `{"session_id":${session(data.session_id)},"run_id":${run(data.run_id)},"call_id":${
     Json.quote(data.call_id)
   },"task_id":${nullOr(data.task_id)},"subagent_id":${nullOr(data.subagent_id)},"name":${
-    Json.quote(data.name)
+    name(data.name)
   },"arguments":${data.arguments},"timeout_ms":${data.timeout_ms}}`
+
+const encodeActivity = (data: Events.EventData<"tool.activity">): string =>
+  `{"session_id":${session(data.session_id)},"run_id":${run(data.run_id)},"activity_id":${
+    Json.quote(data.activity_id)
+  },"parent_id":${nullOr(data.parent_id)},"task_id":${nullOr(data.task_id)},"subagent_id":${
+    nullOr(data.subagent_id)
+  },"name":${name(data.name)},"status":"${data.status}"}`
+
+/** The events that each call brings are written by hand, which costs a third. */
+const encodeData = (event: Events.ServerEvent): string => {
+  switch (event.event) {
+    case "client.tool.call":
+      return encodeCall(event.data)
+    case "tool.activity":
+      return encodeActivity(event.data)
+    default:
+      return JSON.stringify(event.data)
+  }
+}
 
 /** An event (REQ-7). */
 export const encodeEvent = (instanceId: InstanceId, seq: number, event: Events.ServerEvent): string =>
-  `{"event":"${event.event}","instance_id":${Json.quote(instanceId)},"seq":${seq},"data":${
-    event.event === "client.tool.call" ? encodeCall(event.data) : JSON.stringify(event.data)
-  }}`
+  `{"event":"${event.event}","instance_id":${instance(instanceId)},"seq":${seq},"data":${encodeData(event)}}`
 
 /** Every call is answered once, so this is on the path of every call. */
 const encodeAnswer = (params: Requests.Params<"client.tool.result">): string =>

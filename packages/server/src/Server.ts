@@ -4,7 +4,7 @@
  * Rule: input is read only while there is room for an answer; closing happens once, in one order, within one bound:
  * requests in flight, the run with its calls and approvals, `connection.closing`, exit (CLS-2, CLS-3).
  */
-import { Codec, type Events, type Frame, Limits, Requests, WireError } from "@errand/protocol"
+import { Codec, type Events, type Frame, type JsonText, Limits, Requests, WireError } from "@errand/protocol"
 import { Broker } from "@errand/runtime"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -66,7 +66,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
     shutdown: Effect.sync(() => close("shutdown"))
   })
 
-  const succeed = (id: string, result: Handlers.Reply["result"]) => outbox.respond(codec.result(id, result))
+  const succeed = (id: string, result: Handlers.Reply["result"] | JsonText) => outbox.respond(codec.result(id, result))
   const refuse = (id: string | null, error: WireError) => outbox.respond(codec.error(id, error))
 
   const handle = <M extends Handlers.HandledMethod>(id: string, method: M, params: Requests.Params<M>) => {
@@ -168,7 +168,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
   return reason
 })
 
-const accepted = { accepted: true }
+const accepted = `{"accepted":true}` as JsonText
 const staleCall = new WireError(
   "stale_client_tool_call",
   "no call of this identity is pending: it is unknown, ended, expired or another's"
