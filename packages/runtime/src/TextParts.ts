@@ -4,9 +4,12 @@
  * Rule: parts are cut between characters, and joined they are the text.
  */
 
-/** The largest part: UTF-8 bytes, and bytes as a compact JSON string without its quotes (SES-6). */
+/** The largest part: UTF-8 bytes, and bytes as a compact JSON string (SES-6, FRM-13). */
 export const PART_BYTES = 16_384
 export const PART_COMPACT_BYTES = 30_000
+
+/** What the quotes leave of it. */
+const COMPACT_ROOM = PART_COMPACT_BYTES - 2
 
 /** UTF-8 bytes of one code point. */
 const utf8 = (point: number): number => point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
@@ -29,7 +32,7 @@ export const split = (text: string): ReadonlyArray<string> => {
     const point = text.codePointAt(at)!
     const more = utf8(point)
     const compactMore = compact(point)
-    if (bytes + more > PART_BYTES || compactBytes + compactMore > PART_COMPACT_BYTES) {
+    if (bytes + more > PART_BYTES || compactBytes + compactMore > COMPACT_ROOM) {
       parts.push(text.slice(from, at))
       from = at
       bytes = compactBytes = 0
