@@ -52,7 +52,7 @@ export interface HistoryPage {
   readonly nextCursor: string | null
 }
 
-/** How much a page may hold: entries, and compact bytes of all of them together. */
+/** How much a page may hold: entries, and compact bytes of the array that they stand in. */
 export interface Room {
   readonly entries: number
   readonly bytes: number
@@ -71,11 +71,12 @@ export const fill = (
   cardOf: SessionEntry.CardOf | undefined
 ): { readonly entries: ReadonlyArray<JsonText>; readonly last: number | null } => {
   const rendered: Array<JsonText> = []
-  let bytes = 0
+  // the brackets are two bytes, and what follows each entry but the last one more
+  let bytes = 1
   let last: number | null = null
   for (const { entry, n } of entries) {
     const text = SessionEntry.render(entry, n, cardOf)
-    bytes += Buffer.byteLength(text)
+    bytes += Buffer.byteLength(text) + 1
     if (rendered.length > 0 && bytes > room.bytes) break
     rendered.push(text)
     last = n
