@@ -15,8 +15,37 @@ export const source = `(host, mark) => {
   const revive = (_, value) =>
     typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value
   const read = (text) => text.includes(mark) ? parse(text, revive) : parse(text)
-  const write = (value) =>
-    stringify(value, (_, value) => typeof value === "bigint" ? mark + value : value)?.replace(marked, "$1")
+
+  const digits = (value) => typeof value === "bigint" ? mark + value : value
+  const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
+  const replacing = (replacer) => {
+    if (typeof replacer === "function") {
+      return function(key, value) {
+        return digits(replacer.call(this, key, value))
+      }
+    }
+    if (!Array.isArray(replacer)) return (_, value) => digits(value)
+    const keys = replacer.filter((key) => typeof key === "string" || typeof key === "number")
+    return (_, value) => isObject(value) ? Object.fromEntries(keys.map((key) => [key, value[key]])) : digits(value)
+  }
+  const write = (value, replacer, space) => stringify(value, replacing(replacer), space)?.replace(marked, "$1")
+
+  const tokens = /"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"|-?[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?/g
+  const isLarge = (token) => /^-?[0-9]{16,}$/.test(token) && !Number.isSafeInteger(Number(token))
+  Object.assign(JSON, {
+    stringify: (value, replacer, space) => write(value, replacer, space),
+    parse: (text, reviver) => {
+      const json = String(text)
+      if (!/[0-9]{16}/.test(json)) return parse(json, reviver)
+      // what is no JSON is told before a number becomes a string, which may stand where it may not
+      parse(json)
+      const exact = json.replace(tokens, (token) => isLarge(token) ? '"' + mark + token + '"' : token)
+      if (typeof reviver !== "function") return parse(exact, revive)
+      return parse(exact, function(key, value) {
+        return reviver.call(this, key, revive(key, value))
+      })
+    }
+  })
 
   class ToolError extends Error {
     get name() {

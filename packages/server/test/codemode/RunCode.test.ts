@@ -92,6 +92,57 @@ describe("program 3: what code returns", { timeout: 60_000 }, () => {
       assert.strictEqual(told, `["bigint","number",-9007199254740992,${structured}]`)
     }))
 
+  it.effect("BLT-3 FRM-12 WIR-32 code that writes and reads JSON itself loses no digit either", () =>
+    Effect.gen(function*() {
+      const structured = "{\"n\":9007199254740993}" as JsonText
+      const answer = { nested: () => Effect.succeed<ToolOutcome>({ _tag: "Success", text: "", structured }) }
+      const ask = "const r = await tools.call('client__a', {}); "
+      assert.deepStrictEqual(yield* run(`${ask} return JSON.stringify(r.structured)`, answer), {
+        _tag: "Success",
+        text: structured
+      })
+      assert.strictEqual(
+        yield* value(
+          `${ask} const { n } = r.structured
+          return [
+            JSON.stringify({ n }, null, 1),
+            JSON.stringify({ a: n, b: [n] }, (key, value) => key === "a" ? value + 1n : value),
+            JSON.stringify({ b: 1, a: { n, x: 2 }, x: [3n, { b: n }], list: 4 }, ["x", "a", "n"]),
+            JSON.stringify({ n: { toJSON: () => n }, s: JSON.stringify([n]), quoted: String(n), u: undefined }),
+            JSON.stringify(undefined) === undefined,
+            typeof JSON.stringify,
+            JSON.stringify.length + JSON.parse.length,
+          ]`,
+          answer
+        ),
+        JSON.stringify([
+          "{\n \"n\": 9007199254740993\n}",
+          "{\"a\":9007199254740994,\"b\":[9007199254740993]}",
+          "{\"x\":[3,{}],\"a\":{\"x\":2,\"n\":9007199254740993}}",
+          "{\"n\":9007199254740993,\"s\":\"[9007199254740993]\",\"quoted\":\"9007199254740993\"}",
+          true,
+          "function",
+          5
+        ])
+      )
+      assert.strictEqual(
+        yield* value(`
+          const text = '{"n":-9007199254740993,"near":9007199254740991,"d":9007199254740993.5,"e":9007199254740993e0,' +
+            '"s":"\\\\\\"9007199254740993","9007199254740995":[1]}'
+          const parsed = JSON.parse(text)
+          const faults = ["[09007199254740993]", "{9007199254740993:1}", "[9007199254740993"].map((text) => {
+            try { return JSON.parse(text) } catch (error) { return error.name }
+          })
+          const doubled = JSON.parse(text, (_, value) => typeof value === "bigint" ? value * 2n : value)
+          return [typeof parsed.n, typeof parsed.near, typeof parsed.d, typeof parsed.e, parsed.s, faults, doubled.n, parsed]
+        `),
+        String
+          .raw`["bigint","number","number","number","\"9007199254740993",["SyntaxError","SyntaxError","SyntaxError"],` +
+          String.raw`-18014398509481986,{"n":-9007199254740993,"near":9007199254740991,"d":9007199254740994,` +
+          String.raw`"e":9007199254740992,"s":"\"9007199254740993","9007199254740995":[1]}]`
+      )
+    }))
+
   it.effect("BLT-3 a value that JSON cannot hold is a failure that says why", () =>
     Effect.gen(function*() {
       assert.match(yield* fault("const a = {}; a.a = a; return a"), /^TypeError: circular reference/)
