@@ -12,12 +12,15 @@ import * as Schema from "effect/Schema"
 /** When a hook is asked. */
 export type HookEvent = "before" | "after"
 
+/** What is to stand instead of a result; without a status it keeps that of the original. */
+export type Replacement = Omit<HookedResult, "status"> & { readonly status?: HookedResult["status"] }
+
 /** A hook's answer to either event. */
 export interface HookAnswer {
   readonly allow: boolean
   readonly reason: string
   readonly arguments?: JsonText
-  readonly result?: HookedResult
+  readonly result?: Replacement
 }
 
 const MOST_DEPTH = 256
@@ -55,7 +58,7 @@ const answer = () =>
     reason: Schema.optionalKey(Schema.String),
     arguments: Schema.optionalKey(Schema.instanceOf(Json.Opaque)),
     result: Schema.optionalKey(Schema.Struct({
-      status: Schema.Literals(["success", "error"]),
+      status: Schema.optionalKey(Schema.Literals(["success", "error"])),
       text: Schema.String,
       structured: Schema.optionalKey(Schema.instanceOf(Json.Opaque))
     }))
@@ -85,8 +88,7 @@ export const read = (event: HookEvent, text: string): Result.Result<HookAnswer, 
   })
 }
 
-const resultOf = ({ status, structured, text }: NonNullable<Answer["result"]>): HookedResult => ({
-  status,
-  text,
+const resultOf = ({ structured, ...told }: NonNullable<Answer["result"]>): Replacement => ({
+  ...told,
   ...(structured === undefined ? {} : { structured: structured.text })
 })

@@ -74,7 +74,7 @@ export const make = (
         for (const hook of of("after", call.tool)) {
           const answer = yield* ask(hook, HookAnswer.question("after", call, current))
           if (!answer.allow) return yield* Effect.fail(answer.reason)
-          current = answer.result ?? current
+          if (answer.result !== undefined) current = { status: current.status, ...answer.result }
         }
         return current === result ? undefined : current
       }).pipe(Effect.mapError((reason) => new HookRejected({ reason })))

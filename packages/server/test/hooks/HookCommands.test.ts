@@ -110,6 +110,21 @@ describe("program 4: hooks of the config file", () => {
       assert.deepStrictEqual([rejected._tag, rejected.reason], ["HookRejected", "no reason was given"])
     }))
 
+  it.effect("HKS-2 WIR-29 a replacement without a status keeps the one that the result had", () =>
+    Effect.gen(function*() {
+      const { hooks } = yield* make([
+        hook("after", says({ allow: true, result: { text: "REPLACED" } })),
+        hook("after", "grep -q REPLACED && echo '{\"allow\":true,\"result\":{\"text\":\"again\",\"structured\":null}}'")
+      ])
+      for (const status of ["success", "error"] as const) {
+        assert.deepStrictEqual(yield* hooks.after(call, { status, text: "x", structured: "1" as JsonText }), {
+          status,
+          text: "again",
+          structured: "null" as JsonText
+        })
+      }
+    }))
+
   const failing: ReadonlyArray<readonly [string, string, RegExp]> = [
     ["ends with a code", `${says({ allow: true })}; exit 3`, /code 3/],
     ["ends by a signal", "kill -9 $$", /SIGKILL/],
