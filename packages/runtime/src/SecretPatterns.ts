@@ -5,6 +5,7 @@
  * Rule: each character is walked a bounded number of times: every search goes on behind what it has looked at, and no
  * expression can try one run from each of its characters. Whoever adds a kind of secret here teaches `CleanText` to see it.
  */
+import { Buffer, isUtf8 } from "node:buffer"
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
 import * as SecretPairs from "./SecretPairs.ts"
 
@@ -13,11 +14,11 @@ const wordStart = "(?:(?<![A-Za-z0-9])|(?<=\\\\[nrt]))"
 /** Key shapes by their prefixes. */
 export const shapes = new RegExp(
   "ghp_[A-Za-z0-9]{16}[\\w-]*|github_pat_\\w{16}[\\w-]*|glpat-[\\w-]{16,}|AKIA[A-Z0-9]{16}[A-Za-z0-9]*|AIza[\\w-]{20,}|" +
-    `(?:${wordStart}sk|xox[a-z])-[\\w-]{12,}`
+    `xox[a-z]-[\\w-]{10,}|${wordStart}sk-[\\w-]{12,}`
 )
 const shapesAll = new RegExp(shapes.source, "g")
 /** `Bearer` or `Basic` and the white space behind it. */
-export const scheme = new RegExp(`${wordStart}(?:bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
+export const scheme = new RegExp(`${wordStart}(bearer|basic)(?:[ \\t]|\\\\t)+`, "i")
 /** How the first line of a PEM block begins. */
 export const pemStart = "-----BEGIN "
 
@@ -100,13 +101,10 @@ const redactWebTokens = (text: string): string => {
 }
 
 /** Whether a run of characters looks made by a machine and not written in prose. */
-const looksRandom = (run: string): boolean => /[0-9A-Z]|[A-Za-z]{20}/.test(run)
+const looksRandom = (run: string): boolean => /[0-9A-Z]|[A-Za-z]{16}/.test(run)
 
 const redactShapes = (text: string): string =>
-  text.replace(
-    shapesAll,
-    (found) => (found.startsWith("sk-") || found.startsWith("xox")) && !looksRandom(found.slice(3)) ? found : marker
-  )
+  text.replace(shapesAll, (found) => found.startsWith("sk-") && !looksRandom(found.slice(3)) ? found : marker)
 
 const redactUrls = (text: string): string => {
   if (!text.includes("@")) return text
@@ -118,18 +116,35 @@ const redactUrls = (text: string): string => {
 }
 
 const schemeAll = new RegExp(scheme.source, "gi")
-const looksCredential = (run: string): boolean =>
-  run.length >= 6 && !run.includes("://") && /[0-9=+_~]|[a-z][A-Z]|[A-Za-z]{20}/.test(run)
+const looksBearer = (run: string): boolean =>
+  run.length >= 6 && !run.includes("://") && /[0-9=+_~]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]|[A-Za-z]{16}/.test(run)
+
+/** Base64 of a text with a colon, or more of it than a word of prose has; a short text that begins with one is a word. */
+const looksBasic = (run: string): boolean => {
+  if (!/^[\w+/-]+={0,2}$/.test(run) || !/[A-Za-z]/.test(run)) return false
+  if (/^[A-Za-z0-9+/]{16,}=*$/.test(run) && /[0-9=+]|[a-z][A-Z]|[A-Za-z]{20}/.test(run)) return true
+  const bytes = Buffer.from(run, "base64")
+  const colon = bytes.indexOf(":")
+  return (colon > 0 || (colon === 0 && run.length >= 8)) && isUtf8(bytes) && !/[\x00-\x1f\x7f]/.test(bytes.toString())
+}
+
+/** Where a run ends without the marks of the sentence that it stands in. */
+const wordEnd = (text: string, start: number, end: number): number => {
+  let last = end
+  while (last > start && ".:!?".includes(text[last - 1]!)) last--
+  return last
+}
 
 /** `Bearer` and `Basic` with what looks like a credential; `Basic understanding` is prose. */
 const redactSchemes = (text: string): string => {
   const edit = new Edit(text)
   schemeAll.lastIndex = 0
-  while (schemeAll.test(text)) {
+  for (let found = schemeAll.exec(text); found !== null; found = schemeAll.exec(text)) {
     const start = schemeAll.lastIndex
+    const looksCredential = found[1]!.toLowerCase() === "basic" ? looksBasic : looksBearer
     if (text.startsWith(marker, start)) continue
     const end = valueEnd(text, start)
-    if (!looksCredential(text.slice(start, end))) continue
+    if (!looksCredential(text.slice(start, wordEnd(text, start, end)))) continue
     edit.redact(start, end)
     schemeAll.lastIndex = end
   }

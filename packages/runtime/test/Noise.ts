@@ -9,6 +9,9 @@ const pieces = [
     .split(","),
   ..."-----END PRIVATE KEY-----,0123456789ABCDEF,abcdefghijklmnopqrstuvwxyz,hunter2-Q,\u001b[0m,\u001b]0;,\u001b,\u0007,\u0000"
     .split(","),
+  "YTpi",
+  "abc.def",
+  "abcdefghijklmnop",
   "\u009b",
   "\u202e",
   "\ud83d",

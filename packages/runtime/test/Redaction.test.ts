@@ -134,6 +134,41 @@ describe("PRO-3 secrets in text", () => {
       "Bearer [redacted]"
     )
   })
+  it("PRO-3 a bearer is known by how tokens look, also by an inner dot or by letters without end", () => {
+    becomes({
+      "Bearer abcdefghijklmnop": "Bearer [redacted]",
+      "Bearer abc.def.ghi": "Bearer [redacted]",
+      "Bearer abc.def.ghi.": "Bearer [redacted]",
+      "Bearer abc~def": "Bearer [redacted]"
+    })
+    same(
+      "Bearer abcdefghijklmno",
+      "bearer e.g. you",
+      "the bearer and/or his heirs",
+      "bearer shares... and so on",
+      "Bearer a.b.c"
+    )
+  })
+  it("PRO-3 a basic credential is base64 of a text with a colon, or too long for a word", () => {
+    becomes({
+      "Basic YTpi": "Basic [redacted]",
+      "Basic OnBhc3M=": "Basic [redacted]",
+      "(Basic YTpi)": "(Basic [redacted])",
+      "Basic dTpww6TDtg.": "Basic [redacted]",
+      "Basic dTo_Pj8-": "Basic [redacted]"
+    })
+    same(
+      "Basic 3-step guide",
+      "Basic IPv4 routing",
+      "Basic Only",
+      "Basic 1406",
+      "basic telecommunications",
+      "Basic reading/writing/arithmetic",
+      "Basic YTpi-not",
+      "basic example.com setup",
+      "Basic key=value pairs"
+    )
+  })
   it("PRO-3 pairs of every spelling lose their value only", () => {
     becomes({
       "password = x y": "password = [redacted] y",
@@ -164,7 +199,7 @@ describe("PRO-3 secrets in text", () => {
     for (
       const [prefix, least] of [["ghp_", 16], ["github_pat_", 16], ["glpat-", 16], ["AIza", 20], ["sk-", 12], [
         "xoxb-",
-        12
+        10
       ]] as const
     ) {
       const run = "aB3".repeat(10)
@@ -173,7 +208,13 @@ describe("PRO-3 secrets in text", () => {
     }
     same("AKIAABCDEFGHIJKLMNO", "AKIAABCDEFGHIJKLMNOp")
     becomes({ AKIAABCDEFGHIJKLMNOP: "[redacted]" })
-    same("task-management-2024-plan", "sk-fading-circle-and-more", "a xoxb-tokens-and-more b")
+    same("task-management-2024-plan", "sk-fading-circle-and-more", "a xoxb-prefixed b")
+    becomes({
+      "sk-abcdefghijklmnop": "[redacted]",
+      "sk-proj-abcdefghijklmnop": "[redacted]",
+      "a xoxb-abcdefghij b": "a [redacted] b"
+    })
+    same("sk-abcdefghijklmno", "sk-proj-abcdefghijklmno", "sk-responsible-understanding")
   })
 })
 
