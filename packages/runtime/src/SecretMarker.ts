@@ -15,8 +15,9 @@ export class Edit {
   constructor(text: string) {
     this.text = text
   }
-  redact(start: number, end: number): void {
-    this.out += this.text.slice(this.kept, start) + marker
+  /** `around` stands on both sides of the marker: the quotes of a value that had more than one. */
+  redact(start: number, end: number, around = ""): void {
+    this.out += this.text.slice(this.kept, start) + around + marker + around
     this.kept = end
   }
   done(): string {

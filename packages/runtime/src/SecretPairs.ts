@@ -6,6 +6,7 @@
  */
 import * as SecretKeys from "./SecretKeys.ts"
 import { Edit, marker, valueEnd } from "./SecretMarker.ts"
+import { Values } from "./SecretValues.ts"
 
 /** Where the key before a separator ends, blanks, quotes, escapes and a closing bracket between them left out. */
 const keyEnd = (text: string, separator: number): number => {
@@ -56,29 +57,11 @@ class Pairs {
 }
 
 const operatorRest = /[:=>~]{0,3}[ \t]*/y
-const quoteOpening = /[[(]{0,8}(?:[bruf]{1,2}|[@$L])?(\\*)(["'`])/y
+const quoteOpening = /(?:[bruf]{1,2}|[@$L])?(\\*)(["'`])/y
+const listOpening = /[[(](?:[[{(\s]|\\+[nrt])*(?:[bruf]{1,2}|[@$L])?((\\*)["'`])|\[(?=[ \t]*[^\s\]])/y
 const schemeValue = /(?:bearer|basic|digest|negotiate|token|apikey)[ \t]+(?=[^\s"'`\\&,;<>])/iy
 const opensOnly = /^[{[(]+$/
 const headerRest = /[;,][ \t]*(?=[^\s"'`\\&,;<>])/y
-
-/**
- * Where the content of a quoted value ends. Behind `depth` backslashes the quote that closes has as many, while one of
- * the content has more; a line break ends the value too.
- */
-const quotedEnd = (text: string, start: number, depth: number, quote: string): number => {
-  let backslashes = 0
-  for (let at = start; at < text.length; at++) {
-    const char = text[at]!
-    if (char === "\n" || char === "\r") return at
-    if (char === quote) {
-      const levels = (backslashes + 1) / (depth + 1)
-      if (levels < 1) return at - backslashes
-      if (levels % 2 === 1) return at - depth
-    }
-    backslashes = char === "\\" ? backslashes + 1 : 0
-  }
-  return text.length
-}
 
 /** Whether the pair at `separator` is the user part of a URL, whose password is the marker already. */
 const isUrlUser = (text: string, separator: number, value: number): boolean =>
@@ -89,16 +72,21 @@ const isUrlUser = (text: string, separator: number, value: number): boolean =>
 export const redact = (text: string): string => {
   const edit = new Edit(text)
   const pairs = new Pairs(text)
+  const values = new Values(text)
   for (let at = pairs.next(0); at >= 0;) {
     operatorRest.lastIndex = at + 1
     operatorRest.test(text)
     let start = operatorRest.lastIndex
     let end: number
-    quoteOpening.lastIndex = start
-    const opening = quoteOpening.exec(text)
+    let around = ""
+    const opening = openingAt(quoteOpening, text, start)
+    const list = opening === null && !text.startsWith(marker, start) ? openingAt(listOpening, text, start) : null
     if (opening !== null) {
       start = quoteOpening.lastIndex
-      end = quotedEnd(text, start, opening[1]!.length, opening[2]!)
+      end = values.quoted(start, opening[1]!.length, opening[2]!)
+    } else if (list !== null) {
+      end = values.bracketed(start, list[2]?.length)
+      around = list[1] ?? ""
     } else {
       schemeValue.lastIndex = start
       if (schemeValue.test(text)) start = schemeValue.lastIndex
@@ -110,8 +98,13 @@ export const redact = (text: string): string => {
       }
       if (opensOnly.test(text.slice(start, Math.min(end, start + 9))) || isUrlUser(text, at, start)) end = start
     }
-    if (end > start) edit.redact(start, end)
+    if (end > start) edit.redact(start, end, around)
     at = pairs.next(Math.max(end, at + 1))
   }
   return edit.done()
+}
+
+const openingAt = (opening: RegExp, text: string, start: number): RegExpExecArray | null => {
+  opening.lastIndex = start
+  return opening.exec(text)
 }

@@ -178,7 +178,6 @@ describe("PRO-3 secrets in text", () => {
       "{token:x}": "{token:[redacted]}",
       "c[\"secret\"] = b\"x\\\"y\"; z": "c[\"secret\"] = b\"[redacted]\"; z",
       "\\\"token\\\":\\\"x\\\\\\\"y\\\",\\\"n\\\":1": "\\\"token\\\":\\\"[redacted]\\\",\\\"n\\\":1",
-      "secret: ['x', 'y']": "secret: ['[redacted]', 'y']",
       "token='x y\nz": "token='[redacted]\nz",
       "Cookie: a=b; c=d\nz": "Cookie: [redacted]\nz",
       "password=a]b]": "password=[redacted]]",
@@ -194,6 +193,37 @@ describe("PRO-3 secrets in text", () => {
       "the tokens: 5",
       "keyed=1"
     )
+  })
+  it("PRO-3 a list under a credential-like key goes whole, as it does in structured", () => {
+    becomes({
+      "secret: ['x', 'y'], z": "secret: '[redacted]', z",
+      "{\"password\":[\"one\",\"TWO\"],\"n\":1}": "{\"password\":\"[redacted]\",\"n\":1}",
+      "{\"password\":[{\"a\":\"b\",\"c\":[1,\"]\",{}]}],\"n\":1}": "{\"password\":\"[redacted]\",\"n\":1}",
+      "{\\\"token\\\":[\\\"x]\\\",\\\"y\\\"],\\\"n\\\":1}": "{\\\"token\\\":\\\"[redacted]\\\",\\\"n\\\":1}",
+      "token: [\n  \"x\",\n  \"y\"\n]\nz": "token: \"[redacted]\"\nz",
+      "\"{\\\"token\\\":[\\n  \\\"x\\\",\\n  \\\"y\\\"\\n]}\"": "\"{\\\"token\\\":\\\"[redacted]\\\"}\"",
+      "password: [x, y], z": "password: [redacted], z",
+      "password: [1, \"y\"]": "password: [redacted]",
+      "password = (\"x\"\n  \"y\")\nz": "password = \"[redacted]\"\nz",
+      "password: [\"x\", \"y\n\nz": "password: \"[redacted]\"\n\nz",
+      "password: [x, y\nz": "password: [redacted]\nz",
+      "say \"{\\\"token\\\":[\\\"x\", \\\"y\" now": "say \"{\\\"token\\\":\\\"[redacted]\\\"\", \\\"y\" now"
+    })
+    // an object is looked into: it may be a schema
+    same("{\"password\":{\"type\":[\"string\",\"null\"]}}")
+    same("token: [", "token: []", "token: {\n  type: String\n}", "token: [\n  one\n]")
+  })
+  it("PRO-3 a quoted value may have several lines; one that is not closed ends with its first", () => {
+    becomes({
+      "password=\"first\nSECOND\" z": "password=\"[redacted]\" z",
+      "password='first\r\ndon't\r\nlast', z": "password='[redacted]', z",
+      "\\\"password\\\": \\\"a\nb\\\", z": "\\\"password\\\": \\\"[redacted]\\\", z",
+      "password=\"first\n\nz\"": "password=\"[redacted]\n\nz\"",
+      "password=\"first\r\n \r\nz\"": "password=\"[redacted]\r\n \r\nz\"",
+      "password=\"first\nhe said \"z\"": "password=\"[redacted]\nhe said \"z\"",
+      "'password=\"first\nz' y": "'password=\"[redacted]\nz' y",
+      "token='a\ntoken=\"b\ntoken=`c\nz": "token='[redacted]\ntoken=\"[redacted]\ntoken=`[redacted]\nz"
+    })
   })
   it("PRO-3 the length of a key shape decides, on both sides", () => {
     for (
