@@ -54,6 +54,7 @@ const hostile = [
   "xoxb-",
   "\u001b[",
   "\u001b]",
+  "\u001b]\n",
   "\u009d",
   "\u0000",
   "sk-eyJ password=http://a:b@ Bearer _-. key\\\" -----BEGIN "

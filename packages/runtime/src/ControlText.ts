@@ -18,17 +18,22 @@ const escaped = (code: number): string => `\\u${code.toString(16).padStart(4, "0
 const unsafe = new RegExp(`[${unsafeRanges.map(([from, to]) => `${escaped(from)}-${escaped(to)}`).join("")}]`)
 const unsafeAll = new RegExp(unsafe.source, "g")
 
+/** What no control string holds. */
+const notText = "\\x00-\\x07\\x0e-\\x1f\\x7f-\\x9f"
+const closed = `[^${notText}]*(?:\\x07|\\x9c|\\x1b\\\\)`
+
 /**
- * ECMA-48 sequences, cut-off ones too. The text of a string command ends where any control character stands. The 8-bit
- * spellings count only when complete: mis-decoded text holds their first characters by accident.
+ * ECMA-48 sequences, cut-off ones too. The text of a control string has lines and tabs where it is closed; one that is
+ * cut off ends where any control character stands. The 8-bit spellings count only when complete: mis-decoded text holds
+ * their first characters by accident.
  */
 const sequences = new RegExp(
   [
     "\\x1b\\[[0-?]*[ -/]*[@-~]?",
-    "\\x1b[\\]PX^_][^\\x00-\\x1f\\x7f-\\x9f]*(?:\\x07|\\x9c|\\x1b\\\\)?",
+    `\\x1b[\\]PX^_](?:${closed}|[^\\x00-\\x1f\\x7f-\\x9f]*)`,
     "\\x1b[ -/]*[0-~]?",
     "\\x9b[0-?]*[ -/]*[@-~]",
-    "[\\x90\\x98\\x9d-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*(?:\\x07|\\x9c|\\x1b\\\\)"
+    `[\\x90\\x98\\x9d-\\x9f]${closed}`
   ].join("|"),
   "g"
 )

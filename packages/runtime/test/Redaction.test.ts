@@ -259,6 +259,18 @@ describe("PRO-4 control characters", () => {
       "a\u001bPq\u001b\\b": "ab"
     })
   })
+  it("PRO-4 a control string that is closed goes whole, also with line breaks and tabs in it", () => {
+    for (const intro of ["\u001bP", "\u001b]", "\u001bX", "\u001b^", "\u001b_", "\u0090", "\u009d", "\u009f"]) {
+      for (const end of ["\u0007", "\u001b\\", "\u009c"]) {
+        becomes({ [`a${intro}q\r\nPAY\tLOAD\n\n${end}b\nc`]: "ab\nc" })
+      }
+    }
+    becomes({
+      "a\u001bPq\nb": "a\nb",
+      "a\u001b]q\nb\u001b[0m\u0007c": "a\nb\ufffdc",
+      "a\u001b]q\nb\u0018\u0007c": "a\nb\ufffd\ufffdc"
+    })
+  })
   it("PRO-4 an escape inside an escape leaves none behind", () => {
     becomes({ "a\u001b\u001b[0m[0mb": "a[0mb", "a\u001b[\u001b[0m0mb": "a0mb" })
   })
