@@ -227,19 +227,25 @@ class Answering {
   }
 
   end(): Answer {
-    this.show("")
+    this.show("", true)
     return { text: HistoryCheck.wellFormed(this.text), toolCalls: this.calls, provider: this.provider }
   }
 
-  /** Deltas that find no room are merged into the next one, or lost once they fill a part: the whole text follows. */
-  private show(more: string): void {
+  /**
+   * Deltas that find no room are merged into the next one, or lost once they fill a part: the whole text follows. Half a
+   * surrogate pair waits for the other half, unless the text is over.
+   */
+  private show(more: string, over = false): void {
     this.unshown += more
-    if (this.unshown === "") return
-    for (const part of TextParts.split(HistoryCheck.wellFormed(this.unshown))) {
+    const last = this.unshown.charCodeAt(this.unshown.length - 1)
+    const half = !over && (last & 0xfc00) === 0xd800 ? this.unshown.slice(-1) : ""
+    const whole = this.unshown.slice(0, this.unshown.length - half.length)
+    if (whole === "") return
+    for (const part of TextParts.split(HistoryCheck.wellFormed(whole))) {
       const { runId, sessionId } = this.agent.run
       const data = { session_id: sessionId, run_id: runId, message_id: this.messageId, text: part }
       if (!this.offer({ event: "message.delta", data })) {
-        if (this.unshown.length >= TextParts.PART_BYTES) this.unshown = ""
+        if (this.unshown.length >= TextParts.PART_BYTES) this.unshown = half
         return
       }
       this.unshown = this.unshown.slice(part.length)

@@ -11,6 +11,7 @@ import {
   type History,
   HistoryCheck,
   LocalTools,
+  type ModelEvent,
   ModelTurn,
   Outbox,
   type RunEnd,
@@ -68,6 +69,44 @@ describe("5. turns", () => {
         "run.finished"
       ])
       assert.strictEqual(finished.history_revision, history.revision())
+    }))
+
+  const speaking = (...texts: ReadonlyArray<string>): Layer.Layer<ModelTurn> => {
+    const deltas = texts.map((text): ModelEvent => ({ _tag: "TextDelta", text }))
+    const usage = { inputTokens: 0, outputTokens: 0 }
+    const turn = () => Stream.fromIterable<ModelEvent>([...deltas, { _tag: "Finish", usage }]).pipe(Stream.rechunk(1))
+    return Layer.succeed(ModelTurn, { provider: "p", name: "n", turn })
+  }
+  const shown = (events: ReadonlyArray<Events.ServerEvent>): ReadonlyArray<string> =>
+    events.flatMap((event) => event.event === "message.delta" ? [event.data.text] : [])
+
+  it.effect("faults E1 TRN-4 a surrogate pair that comes in two deltas is shown in one, and a lone half at the end", () =>
+    Effect.gen(function*() {
+      const events: Array<Events.ServerEvent> = []
+      const end = yield* AgentRunner.turn(yield* Conversation.memory(), "go").pipe(
+        Effect.provide(watched([], speaking("a\ud83d", "\ude00b", "\ud83d", "", "\ude00", "\ud83d", "c\ud83d"), events))
+      )
+      assert.strictEqual(end.text, "a😀b😀\ufffdc\ufffd")
+      assert.deepStrictEqual(shown(events), ["a", "😀b", "😀", "\ufffdc", "\ufffd"])
+    }))
+
+  it.effect("faults E1 TRN-4 deltas that are lost in a full queue take no half of a pair with them", () =>
+    Effect.gen(function*() {
+      const events: Array<Events.ServerEvent> = []
+      let offers = 0
+      const outbox = Layer.succeed(Outbox, {
+        enqueue: () => undefined,
+        offer: (event) => offers++ > 0 && events.push(event) > 0
+      })
+      yield* AgentRunner.turn(yield* Conversation.memory(), "go").pipe(
+        Effect.provide(AgentRunner.layer.pipe(
+          Layer.provide(LocalTools.layerOf([])),
+          Layer.provide(Approvals.layerNoDeps),
+          Layer.provide(outbox),
+          Layer.provide(speaking(`${"x".repeat(16_384)}\ud83d`, "\ude00b"))
+        ))
+      )
+      assert.deepStrictEqual(shown(events), ["😀b"])
     }))
 
   for (const [limit, status, code] of [[3, "failed", "turn_limit"], [4, "completed", undefined]] as const) {
