@@ -47,6 +47,13 @@ export const unrecorded: ToolOutcome = {
   message: "The call ended, but that cannot be recorded. Do not repeat it blindly."
 }
 
+/** What a tool reads of a call whose beginning storage refused; the run fails with that all the same (SES-9). */
+export const unmade: ToolOutcome = {
+  _tag: "Refused",
+  code: "storage_failed",
+  message: "The call cannot be recorded, so it was not made."
+}
+
 const deniedCode = (tool: CatalogTool) => tool.kind === "client" ? "client_tool_denied" : "tool_denied"
 
 /** A hook said no. */

@@ -39,14 +39,21 @@ export type Record =
     readonly content: JsonText
   }
   | Owner & {
-    /** A call that was made inside another one and has ended; the model reads only the outer call's result (SES-6). */
+    /** A call that another call makes, before anything of it is done; `activity` of the same id is its end (BLT-3, SES-9). */
+    readonly kind: "begun"
+    readonly activityId: string
+    readonly parentId: string | null
+    readonly name: string
+  }
+  | Owner & {
+    /** How such a call ended; the model reads only the outer call's result (SES-6). */
     readonly kind: "activity"
     readonly activityId: string
     readonly parentId: string | null
     readonly name: string
     readonly outcome: Outcome
-    /** ISO 8601 UTC with milliseconds. */
-    readonly startedAt: string
+    /** ISO 8601 UTC with milliseconds; only where the beginning has no record of its own, in older stores. */
+    readonly startedAt?: string
   }
   | Owner & {
     /** What a delegated agent may have, saved once with its task; it is checked when it is read (DEL-2). */

@@ -7,7 +7,6 @@
  */
 import { Ids, type JsonText, Limits } from "@errand/protocol"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -220,21 +219,23 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
               activityId: newId() as Ids.ActivityId,
               started: false
             }
-            const startedAt = new Date(yield* Clock.currentTimeMillis).toISOString()
+            const inner = {
+              ...ownerOf(agent),
+              activityId: call.activityId,
+              parentId: agent.parentId,
+              name: call.name
+            }
             const end = (outcome: Outcome) =>
               Effect.andThen(
-                agent.history.append([{
-                  kind: "activity",
-                  ...ownerOf(agent),
-                  activityId: call.activityId,
-                  parentId: agent.parentId,
-                  name: call.name,
-                  outcome,
-                  startedAt
-                }]),
+                agent.history.append([{ kind: "activity", ...inner, outcome }]),
                 activity(agent, call, outcome)
               )
             agent.usage.toolCalls++
+            const begun = yield* Effect.result(agent.history.append([{ kind: "begun", ...inner }]))
+            if (Result.isFailure(begun)) {
+              agent.run.failure ??= begun.failure
+              return CallEnds.unmade
+            }
             yield* activity(agent, call, "running")
             const exit = yield* Effect.exit(restore(attempt(agent, call)))
             const outcome = yield* Effect.tapCause(

@@ -57,12 +57,6 @@ export const ofTool = (owner: Owner, tool: ToolActivity): StoredEntry => ({
   tool
 })
 
-/** The entry of a call that another call made (BLT-3). */
-export const ofActivity = (record: Record & { readonly kind: "activity" }, at: string): StoredEntry => {
-  const { activityId, name, outcome, parentId, startedAt, subagentId } = record
-  return ofTool(record, { activityId, parentId, subagentId, name, status: outcome, startedAt, endedAt: at })
-}
-
 /** The entry that ends a run; `error` is there only when it failed. */
 export const ofRun = (record: Record & { readonly kind: "run" }, at: string): StoredEntry => {
   const { error } = record

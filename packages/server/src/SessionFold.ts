@@ -21,16 +21,24 @@ export interface Row {
 }
 
 type Result = Record & { readonly kind: "result" }
+type Activity = Record & { readonly kind: "activity" }
+
+/** Calls of one owner that have ended, as the entries show them; of an open message null stands where an end is missing. */
+interface Ended {
+  readonly owner: Owner
+  readonly ends: ReadonlyArray<SessionEntry.ToolActivity | null>
+}
 
 /** The calls of an assistant message while some of them have no result; `ends` is by index. */
-interface OpenCalls {
-  readonly owner: Owner
+interface OpenCalls extends Ended {
   readonly messageId: string
   readonly at: string
   readonly calls: ReadonlyArray<ModelToolCall>
-  readonly ends: ReadonlyArray<SessionEntry.ToolActivity | null>
   readonly missing: number
 }
+
+/** A call that another call makes, and when it began. */
+type Begun = Record & { readonly kind: "begun" } & { readonly at: string }
 
 /** What must be known of a session to append to it; small, whatever its length. */
 export interface Ledger {
@@ -41,12 +49,14 @@ export interface Ledger {
   readonly titled: boolean
   /** Open calls by conversation: the task's id, null for the root. */
   readonly open: ReadonlyMap<string | null, OpenCalls>
+  /** Calls that other calls make and that have no end, by activity. */
+  readonly begun: ReadonlyMap<string, Begun>
   /** Runs that have records but no end. */
   readonly runs: ReadonlySet<string>
 }
 
 /** The ledger of a session without records. */
-export const empty: Ledger = { seq: 0, entries: 0, titled: false, open: new Map(), runs: new Set() }
+export const empty: Ledger = { seq: 0, entries: 0, titled: false, open: new Map(), begun: new Map(), runs: new Set() }
 
 /** What a batch of records comes to. `title` is set when the batch holds the first prompt of the root (SES-4). */
 export interface Step {
@@ -91,11 +101,11 @@ export class Entries {
   }
 }
 
-/** What makes the entries of a record, one each; `completed` are the calls that it was the last result of. */
+/** What makes the entries of a record, one each; `ended` are the calls that it is the last end of. */
 const entriesOf = (
   record: Record,
   at: string,
-  completed: OpenCalls | null
+  ended: Ended | null
 ): ReadonlyArray<() => SessionEntry.StoredEntry> => {
   switch (record.kind) {
     case "user":
@@ -103,10 +113,8 @@ const entriesOf = (
       return SessionEntry.ofText(record, at)
     case "run":
       return [() => SessionEntry.ofRun(record, at)]
-    case "activity":
-      return [() => SessionEntry.ofActivity(record, at)]
     default:
-      return completed === null ? [] : completed.ends.map((tool) => () => SessionEntry.ofTool(completed.owner, tool!))
+      return ended === null ? [] : ended.ends.map((tool) => () => SessionEntry.ofTool(ended.owner, tool!))
   }
 }
 
@@ -133,6 +141,7 @@ class Draft implements Step {
   entries: number
   titled: boolean
   readonly open: Map<string | null, OpenCalls>
+  begun: ReadonlyMap<string, Begun>
   runs: ReadonlySet<string>
   readonly rows: Array<Row> = []
   private readonly making: Array<() => SessionEntry.StoredEntry> = []
@@ -146,12 +155,13 @@ class Draft implements Step {
     this.entries = ledger.entries
     this.titled = ledger.titled
     this.open = new Map(ledger.open)
+    this.begun = ledger.begun
     this.runs = ledger.runs
   }
 
   get ledger(): Ledger {
-    const { entries, open, runs, seq, titled } = this
-    return { seq, entries, titled, open, runs }
+    const { begun, entries, open, runs, seq, titled } = this
+    return { seq, entries, titled, open, begun, runs }
   }
 
   append(record: Record, at: string): void {
@@ -159,8 +169,13 @@ class Draft implements Step {
       if (this.isOpen(record)) this.keep(record, at)
       return
     }
-    if (record.kind === "activity") return this.keep(record, at)
+    if (record.kind === "begun") return this.keep(record, at)
+    if (record.kind === "activity") {
+      if (this.begun.has(record.activityId)) this.keep(record, at)
+      return
+    }
     if (record.kind === "run" && record.taskId === null) {
+      this.abandon((call) => call.runId === record.runId, at)
       for (const calls of this.open.values()) if (calls.owner.runId === record.runId) this.close(calls, at)
     }
     if (record.kind === "user" && record.taskId === null) {
@@ -168,12 +183,15 @@ class Draft implements Step {
       if (!this.titled) this.title = Redaction.protectMessage(record.text, TITLE_CHARACTERS)
     }
     const before = this.open.get(record.taskId)
-    if (before !== undefined) this.close(before, at)
+    if (before !== undefined) {
+      this.abandon((call) => call.taskId === record.taskId, at)
+      this.close(before, at)
+    }
     this.keep(record, at)
   }
 
-  /** Takes a record into the state without making anything of it; tells the calls that it completed. */
-  note(record: Record, at: string): OpenCalls | null {
+  /** Takes a record into the state without making anything of it; tells the calls that it is the last end of. */
+  note(record: Record, at: string): Ended | null {
     this.seq++
     if (record.kind === "run" && record.taskId === null) {
       const runs = new Set(this.runs)
@@ -194,6 +212,11 @@ class Draft implements Step {
         missing: toolCalls.length
       })
     }
+    if (record.kind === "begun") {
+      this.begun = new Map([...this.begun, [record.activityId, { ...record, at }]])
+      return null
+    }
+    if (record.kind === "activity") return this.noteEnd(record, at)
     if (record.kind !== "result") return null
     const calls = this.open.get(record.taskId)
     if (calls === undefined) return null
@@ -215,6 +238,16 @@ class Draft implements Step {
     return after.missing > 0 ? null : after
   }
 
+  private noteEnd({ activityId, name, outcome, parentId, startedAt, ...owner }: Activity, at: string): Ended {
+    const begun = new Map(this.begun)
+    const since = begun.get(activityId)?.at ?? startedAt ?? at
+    begun.delete(activityId)
+    this.begun = begun
+    const { subagentId } = owner
+    const end = { activityId, parentId, subagentId, name, status: outcome, startedAt: since, endedAt: at }
+    return { owner, ends: [end] }
+  }
+
   private isOpen(record: Result): boolean {
     const calls = this.open.get(record.taskId)
     return calls !== undefined && calls.messageId === record.messageId && calls.ends[record.index] === null
@@ -229,6 +262,13 @@ class Draft implements Step {
 
   shown(): ReadonlyArray<SessionEntry.StoredEntry> {
     return this.making.map((make) => make())
+  }
+
+  /** Ends calls that other calls make and that nobody will end any more. */
+  private abandon(which: (call: Owner) => boolean, at: string): void {
+    for (const { at: _, kind: __, ...call } of this.begun.values()) {
+      if (which(call)) this.keep({ kind: "activity", ...call, outcome: "unknown" }, at)
+    }
   }
 
   private close({ calls, ends, messageId, owner }: OpenCalls, at: string): void {

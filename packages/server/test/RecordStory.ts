@@ -18,6 +18,8 @@ interface OpenCall {
   readonly messageId: string
   readonly index: number
   readonly id: string
+  /** Whether it has made a call itself, which has not ended. */
+  inside?: boolean
 }
 
 export const root = (runId: string): Owner => ({ runId, taskId: null, subagentId: null })
@@ -76,8 +78,16 @@ export const tell = (choices: ReadonlyArray<number>): Array<Record> => {
       task = { ...run, taskId: `task-${++names}`, subagentId: `sub-${names}` }
       records.push(user(task, "delegated"))
     } else if (open.length > 0 && act !== 2) {
-      const [call] = open.splice(choice % open.length, 1)
-      records.push(result(call!.owner, call!.messageId, call!.index, call!.id))
+      const call = open[choice % open.length]!
+      const inner = { ...call.owner, activityId: `in-${call.id}`, parentId: `activity-${call.id}`, name: "tool_in" }
+      if (call.inside === undefined && act === 3) {
+        call.inside = true
+        records.push({ kind: "begun", ...inner })
+        continue
+      }
+      if (call.inside === true) records.push({ kind: "activity", ...inner, outcome: "success" })
+      open = open.filter((other) => other !== call)
+      records.push(result(call.owner, call.messageId, call.index, call.id))
     } else {
       const owner: Owner = act === 2 && task !== null ? task : run
       if ((owner === run ? mine : open.filter((call) => call.owner === owner)).length > 0) continue

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Conversation, HistoryCheck, type Record, TextParts } from "@errand/runtime"
+import { Conversation, HistoryCheck, type Owner, type Record, TextParts } from "@errand/runtime"
 import * as Schema from "effect/Schema"
 import * as OpenSession from "../src/OpenSession.ts"
 import * as SessionEntry from "../src/SessionEntry.ts"
@@ -88,28 +88,24 @@ describe("section 4: what records make of a session", () => {
     assert.deepStrictEqual(shown(step).map((entry) => entry.name), ["tool_a", "tool_b", "tool_c"])
   })
 
-  it("SES-6 SES-11 BLT-3 a call made inside another one has an entry of its own and closes no open call", () => {
-    const inner: Record = {
-      kind: "activity",
-      ...run,
-      activityId: "inner",
-      parentId: "activity-a",
-      name: "tool_inner",
-      outcome: "failure",
-      startedAt: "2026-01-01T00:00:00.000Z"
-    }
-    const step = fold(user(run, "x"), assistant(run, "m", "", ["a"]), inner, result(run, "m", 0, "a"))
-    assert.deepStrictEqual(
-      shown(step).slice(1).map(({ name, status }) => [name, status]),
-      [["tool_inner", "failure"], ["tool_a", "success"]]
-    )
+  const inner = { activityId: "inner", parentId: "activity-a", name: "tool_inner" }
+  const begun = (owner: Owner): Record => ({ kind: "begun", ...owner, ...inner })
+  const activity = (owner: Owner): Record => ({ kind: "activity", ...owner, ...inner, outcome: "failure" })
+  const toolsOf = (step: SessionFold.Step) =>
+    shown(step).flatMap(({ kind, name, status }) => kind === "tool" ? [[name, status]] : [])
+
+  it("SES-6 SES-11 BLT-3 a call made inside another one has one entry of its own and closes no open call", () => {
+    const since = "2026-01-01T00:00:00.000Z"
+    const step = SessionFold.step(SessionFold.empty, [
+      { at: since, records: [user(run, "x"), assistant(run, "m", "", ["a"]), begun(run)] },
+      { at, records: [activity(run), activity(run), result(run, "m", 0, "a")] }
+    ], counter())
+    assert.deepStrictEqual(toolsOf(step), [["tool_inner", "failure"], ["tool_a", "success"]])
     assert.deepStrictEqual(step.shown()[1]!.tool, {
-      activityId: "inner",
-      parentId: "activity-a",
+      ...inner,
       subagentId: null,
-      name: "tool_inner",
       status: "failure",
-      startedAt: inner.startedAt,
+      startedAt: since,
       endedAt: at
     })
     const conversation = new Conversation.Conversation()
@@ -191,6 +187,37 @@ describe("section 4: what records make of a session", () => {
     }
   })
 
+  it("SES-10 BLT-3 calls inside others that have no end are unknown, before the calls that they are in", () => {
+    const delegated = { runId: "r", taskId: "t", subagentId: "s" }
+    for (
+      const [owner, next] of [[run, ended("r")], [run, assistant(run, "n", "next")], [delegated, ended("r")]] as const
+    ) {
+      const step = fold(assistant(owner, "m", "", ["a"]), begun(owner), next, activity(owner))
+      assert.deepStrictEqual(toolsOf(step), [["tool_inner", "unknown"], ["tool_a", "unknown"]])
+      assert.deepStrictEqual([...step.ledger.begun], [])
+    }
+  })
+
+  it("SES-10 BLT-3 a store whose calls inside others have only an end is read as it was shown", () => {
+    const since = "2026-01-01T00:00:00.000Z"
+    const rows = [
+      assistant(run, "m", "", ["a"]),
+      { ...activity(run), startedAt: since } as Record,
+      result(run, "m", 0, "a")
+    ]
+      .map((record, i) => ({ seq: i + 1, at, record }))
+    const entries = new SessionFold.Entries()
+    const [first, second] = rows.flatMap((row) => [...entries.take(row)])
+    assert.deepStrictEqual([first?.tool?.name, first?.tool?.startedAt], ["tool_inner", since])
+    assert.strictEqual(second?.tool?.name, "tool_a")
+    assert.deepStrictEqual(SessionFold.replay(rows, 2), {
+      ...SessionFold.empty,
+      seq: 3,
+      entries: 2,
+      runs: new Set(["r"])
+    })
+  })
+
   it("SES-9 a run whose end could not be stored is ended when the next one begins", () => {
     const step = fold(
       user(run, "x"),
@@ -255,6 +282,9 @@ describe("section 4: what records make of a session", () => {
         )
         const results = rows.flatMap(({ record }) => record.kind === "result" ? [record.id] : [])
         assert.deepStrictEqual(results.sort(), calls.sort())
+        const inside = (kind: "begun" | "activity") =>
+          rows.flatMap(({ record }) => record.kind === kind ? [record.activityId] : []).sort()
+        assert.deepStrictEqual(inside("activity"), inside("begun"))
         const runs = new Set(kept.map((record) => record.runId))
         assert.strictEqual(
           rows.filter(({ record }) => record.kind === "run" && record.taskId === null).length,
