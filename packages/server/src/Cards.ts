@@ -1,16 +1,17 @@
 /**
  * The optional capability `tool.cards`: what people see of each tool call, live and in history (CRD-1, CRD-2).
  *
- * Rule: cards are drawn from what is told anyway, `tool.activity` and the entries of history; nothing depends on them, and
- * no argument and no result is ever at hand here.
+ * Rule: cards are drawn from what is told anyway: `tool.activity`, the times of records and the entries of history. Nothing
+ * depends on them, and of arguments and results nothing is read here.
  */
 import type { Events, Ids, JsonText } from "@errand/protocol"
 import { isClientName, Outbox, type ToolKind } from "@errand/runtime"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { timestamp } from "./OpenSession.ts"
+import { RowWatch, timestamp } from "./OpenSession.ts"
 import type { ToolActivity } from "./SessionEntry.ts"
+import type { Row } from "./SessionFold.ts"
 
 /** An activity has two snapshots; the second is also the one that history shows. */
 const RUNNING = 1
@@ -44,20 +45,51 @@ const ended = (
   ended_at: endedAt
 })
 
-/** An outbox that sends the card of each activity right after the activity itself. */
+/** When calls began and ended, as their records say: so a card is the same live and in history. */
+class Times {
+  /** When the message was recorded whose calls are settled, by task. */
+  private readonly asked = new Map<string | null, string>()
+  private readonly began = new Map<string, string>()
+  private readonly ended = new Map<string, string>()
+
+  note({ at, record }: Row): void {
+    switch (record.kind) {
+      case "assistant":
+        this.asked.set(record.taskId, at)
+        return
+      case "begun":
+        this.began.set(record.activityId, at)
+        return
+      case "result":
+      case "activity":
+        this.ended.set(record.activityId, at)
+        return
+      case "run":
+        if (record.taskId === null) { for (const times of [this.asked, this.began, this.ended]) times.clear() }
+    }
+  }
+
+  /** When a call began and ended; `now` where it is not recorded. */
+  of({ activity_id, status, task_id }: Events.EventData<"tool.activity">, now: string): readonly [string, string] {
+    const startedAt = this.began.get(activity_id) ?? this.asked.get(task_id) ?? now
+    const endedAt = this.ended.get(activity_id) ?? now
+    if (status !== "running") { for (const times of [this.began, this.ended]) times.delete(activity_id) }
+    return [startedAt, endedAt]
+  }
+}
+
+/** An outbox that sends the card of each activity right after the activity itself, and the watch that gives it its times. */
 export const withCards = (services: Context.Context<Outbox>): Effect.Effect<Context.Context<Outbox>> =>
   Effect.map(Clock.Clock, (clock) => {
     const outbox = Context.get(services, Outbox)
-    const began = new Map<string, string>()
+    const times = new Times()
 
-    const draw = ({ activity_id, name, parent_id, status }: Events.EventData<"tool.activity">): Events.ToolCard => {
-      const now = timestamp(clock.currentTimeMillisUnsafe())
+    const draw = (data: Events.EventData<"tool.activity">): Events.ToolCard => {
+      const { activity_id, name, parent_id, status } = data
+      const [startedAt, endedAt] = times.of(data, timestamp(clock.currentTimeMillisUnsafe()))
       if (status !== "running") {
-        const startedAt = began.get(activity_id) ?? now
-        began.delete(activity_id)
-        return ended({ activityId: activity_id, parentId: parent_id, name }, status, startedAt, now)
+        return ended({ activityId: activity_id, parentId: parent_id, name }, status, startedAt, endedAt)
       }
-      began.set(activity_id, now)
       return {
         card_id: activity_id,
         parent_id,
@@ -66,12 +98,12 @@ export const withCards = (services: Context.Context<Outbox>): Effect.Effect<Cont
         kind: kindOf(name),
         status: "running",
         outcome: null,
-        started_at: now,
+        started_at: startedAt,
         ended_at: null
       }
     }
 
-    return Context.make(Outbox, {
+    const drawing = Context.make(Outbox, {
       ...outbox,
       enqueue: (event, queued) => {
         if (event.event !== "tool.activity") return outbox.enqueue(event, queued)
@@ -80,4 +112,5 @@ export const withCards = (services: Context.Context<Outbox>): Effect.Effect<Cont
         return outbox.enqueue({ event: "tool.card", data: { session_id, run_id, card: draw(event.data) } }, queued)
       }
     })
+    return Context.add(drawing, RowWatch, (row) => times.note(row))
   })

@@ -17,10 +17,11 @@ import * as SessionFold from "./SessionFold.ts"
 export const make = Effect.gen(function*() {
   const newId = yield* Ids.Generator
   const { base } = yield* Limits.Limits
+  const watch = yield* OpenSession.RowWatch
   const sessions = new Map<string, Kept>()
 
   const attach = (kept: Kept) =>
-    OpenSession.make(kept.sessionId, OpenSession.find(kept.rows(), kept.entries), keeperOf(kept), newId).pipe(
+    OpenSession.make(kept.sessionId, OpenSession.find(kept.rows(), kept.entries), keeperOf(kept, watch), newId).pipe(
       Effect.tap(() => Effect.sync(() => kept.held = true))
     )
 
@@ -99,8 +100,9 @@ class Kept {
   }
 }
 
-const keeperOf = (kept: Kept): OpenSession.Keeper => ({
+const keeperOf = (kept: Kept, watch: OpenSession.Keeper["watch"]): OpenSession.Keeper => ({
   grouped: false,
+  watch,
   commit: (step) => {
     for (const { at, record } of step.rows) {
       kept.records.push(record)

@@ -6,6 +6,7 @@
 import type { History, Record, StorageFailed, TaskHistory } from "@errand/runtime"
 import { Conversation, StorageFailed as StorageRefused } from "@errand/runtime"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as SessionFold from "./SessionFold.ts"
@@ -47,7 +48,14 @@ export interface Keeper {
   readonly grouped: boolean
   readonly recordsOf: (taskId: string) => Effect.Effect<ReadonlyArray<Record>, StorageFailed>
   readonly release: Effect.Effect<void>
+  /** Told of each row when it is stored. */
+  readonly watch?: ((row: SessionFold.Row) => void) | null | undefined
 }
+
+/** Who is told of each row when it is stored, before anything that depends on it; null for nobody. */
+export const RowWatch = Context.Reference<((row: SessionFold.Row) => void) | null>("@errand/server/RowWatch", {
+  defaultValue: () => null
+})
 
 /** ISO 8601 UTC with milliseconds (SES-4). */
 export const timestamp = (millis: number): string => {
@@ -100,7 +108,9 @@ const opened = (
     const refused = keeper.commit(step)
     if (refused !== null) return refused
     ledger = step.ledger
-    for (const { record } of step.rows) {
+    for (const row of step.rows) {
+      const { record } = row
+      keeper.watch?.(row)
       conversations.get(record.taskId)?.take(record)
       if (record.taskId !== null) tasks.add(record.taskId)
       else if (record.kind === "run") {

@@ -49,6 +49,7 @@ export const make = (home: string) =>
   Effect.gen(function*() {
     const newId = yield* Ids.Generator
     const { base } = yield* Limits.Limits
+    const watch = yield* OpenSession.RowWatch
     const folder = Path.join(home, "sessions")
     const engine = yield* Effect.cached(Effect.promise(SessionDatabase.engine))
     const held = new Map<
@@ -87,7 +88,7 @@ export const make = (home: string) =>
       }).pipe(
         Effect.tapError(() => release)
       )
-      const session = yield* OpenSession.make(sessionId, found, keeperOf(sessionId, db, release), newId)
+      const session = yield* OpenSession.make(sessionId, found, keeperOf(sessionId, db, release, watch), newId)
       held.set(sessionId, { db, session })
       return session
     }, Effect.uninterruptible)
@@ -183,9 +184,11 @@ export const make = (home: string) =>
 const keeperOf = (
   sessionId: string,
   db: SessionDatabase.SessionDatabase,
-  release: Effect.Effect<void>
+  release: Effect.Effect<void>,
+  watch: OpenSession.Keeper["watch"]
 ): OpenSession.Keeper => ({
   grouped: true,
+  watch,
   commit: (step) => {
     try {
       db.commit(step)

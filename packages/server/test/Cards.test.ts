@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TestServer } from "@errand/testing"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Rig from "./AgentRig.ts"
 
@@ -65,6 +65,34 @@ describe("section 7: cards", () => {
         })
       }
       assert.notMatch(JSON.stringify([cards, entries]), /ARGUMENT|RESULT/)
+    }))
+
+  it.effect("CRD-1 the last live card is the one that history shows, its times too, whenever the clock is read", () =>
+    Effect.gen(function*() {
+      const inner = yield* Clock.Clock
+      let millis = 0
+      const ticking: Clock.Clock = Object.assign(Object.create(inner) as Clock.Clock, {
+        currentTimeMillisUnsafe: () => ++millis,
+        currentTimeMillis: Effect.sync(() => ++millis)
+      })
+      const { cards, entries } = yield* Effect.gen(function*() {
+        const { peer } = yield* Rig.start({ script })
+        const session_id = yield* TestServer.session(peer, [TestServer.tool("client__a")], ["tool.cards"])
+        yield* peer.ok("turn.start", { session_id, prompt: "go" })
+        yield* peer.ok("client.tool.result", peer.answer(yield* peer.event("client.tool.call"), { text: "RESULT" }))
+        yield* peer.event("run.finished")
+        return { cards: peer.events("tool.card"), entries: yield* Rig.history(peer, session_id) }
+      }).pipe(Effect.provideService(Clock.Clock, ticking))
+      const [first, last] = [1, 2].map((revision) =>
+        new Map(cards.flatMap(({ card }) => card.revision === revision ? [[card.card_id, card]] : []))
+      )
+      const shown = entries.flatMap(({ tool_card }) => tool_card === undefined ? [] : [tool_card])
+      assert.strictEqual(shown.length, 5)
+      for (const card of shown) {
+        assert.deepStrictEqual(last!.get(card.card_id), card)
+        assert.strictEqual(first!.get(card.card_id)!.started_at, card.started_at)
+        assert.isBelow(Date.parse(card.started_at), Date.parse(card.ended_at!))
+      }
     }))
 
   it.effect("CRD-1 CRD-2 not negotiated: no card, and else the same frames in the same order", () =>
