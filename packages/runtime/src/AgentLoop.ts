@@ -76,7 +76,8 @@ export class AgentLoop extends Context.Service<AgentLoop, {
             instructions: agent.instructions,
             messages: agent.history.messages,
             tools: catalog.offered(agent.view),
-            agent: agent.label
+            agent: agent.label,
+            subagentId: agent.subagentId
           }),
           (chunk) => Effect.sync(() => events.take(chunk))
         )

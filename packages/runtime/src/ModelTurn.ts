@@ -53,12 +53,16 @@ export interface OfferedTool {
   readonly inputSchema: JsonText
 }
 
-/** One model request. `agent` tells a scripted model whose turn it is: null for the root, else the task's description. */
+/**
+ * One model request. `agent` tells a scripted model whose turn it is: null for the root, else the task's description;
+ * `subagentId` is the same agent's identity, for whoever watches (OBS-1).
+ */
 export interface ModelRequest {
   readonly instructions: string | null
   readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<OfferedTool>
   readonly agent: string | null
+  readonly subagentId?: string | null
 }
 
 /** Tokens of one model request; 0 where the provider does not tell. */

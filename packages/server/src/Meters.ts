@@ -28,6 +28,9 @@ const events = Metric.counter("errand.event.count", { description: "Events to th
 const waiting = Metric.gauge("errand.event.waiting", { description: "Events that wait for room in the queue." })
 const lost = Metric.counter("errand.event.lost", { description: "Events that found no room.", incremental: true })
 
+const frames = Metric.counter("errand.frame.count", { description: "Frames by direction.", incremental: true })
+const depth = Metric.gauge("errand.queue.depth", { description: "Frames in the output queue." })
+
 type Attributes = Readonly<Record<string, string>>
 
 /** Where the metrics are written. */
@@ -44,6 +47,8 @@ export interface Meters {
   /** One event that was queued, or found no room. */
   readonly event: (name: string, queued: boolean) => void
   readonly waiting: (events: number) => void
+  readonly frame: (direction: "receive" | "transmit") => void
+  readonly depth: (frames: number) => void
 }
 
 /** Meters that write to the metrics of a context. */
@@ -61,6 +66,8 @@ export const make = (context: Context.Context<never>): Meters => {
     tool: (of) => write(tools, 1, of),
     run: (of) => write(runs, 1, of),
     waiting: (events) => write(waiting, events, {}),
+    frame: (direction) => write(frames, 1, { "network.io.direction": direction }),
+    depth: (frames) => write(depth, frames, {}),
     event: (name, queued) => write(queued ? events : lost, 1, { "errand.event.name": name })
   }
 }

@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
+import { FrameWatched } from "./FrameWatch.ts"
 
 /** The pipe that frames go into; `done` is called, perhaps at once, when it has taken the last byte, and with an error when it is gone. */
 export interface OutputPipe {
@@ -67,6 +68,7 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
   const { output_deadline_ms, output_queue_frames } = (yield* Limits.Limits).base
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const watched = yield* FrameWatched
   const queue = yield* Queue.bounded<string>(output_queue_frames)
   const loss = yield* Deferred.make<OutputLoss>()
   const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -129,6 +131,7 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
       if (error !== undefined && error !== null) return lose("output_closed")
       if (isLost) return
       offered.splice(0, frames)
+      watched.by?.written(offered.length)
       admit()
     })
   }
@@ -147,6 +150,7 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
   const enter = (text: string, at: number): void => {
     Queue.offerUnsafe(queue, text)
     offered.push(at)
+    watched.by?.queued(offered.length)
     characters += text.length
     if (characters >= FLUSH_AT) flush()
     else if (corks === 0 && !scheduled) {

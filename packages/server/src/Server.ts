@@ -17,6 +17,7 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import { Attachment } from "./Attachment.ts"
 import { type Admission, Connection } from "./Connection.ts"
+import { FrameWatched } from "./FrameWatch.ts"
 import * as Handlers from "./Handlers.ts"
 import * as Initialization from "./Initialization.ts"
 import { OutboxQueue, type OutputPipe } from "./OutboxQueue.ts"
@@ -44,11 +45,17 @@ export interface Pipes {
 export const serve = Effect.fnUntraced(function*(pipes: Pipes) {
   const codec = yield* Codec
   return yield* Effect.provide(connect(pipes, codec), OutboxQueue.layer(pipes.output, codec.instanceId))
-}, (served) => Effect.scoped(Effect.provide(served, Codec.layer, { local: true })))
+}, (served) =>
+  served.pipe(
+    Effect.provide(Codec.layer, { local: true }),
+    Effect.provideService(FrameWatched, { by: undefined }),
+    Effect.scoped
+  ))
 
 const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec: Codec["Service"]) {
   const limits = yield* Limits.Limits
   const outbox = yield* OutboxQueue
+  const watched = yield* FrameWatched
   const connection = new Connection(limits.base)
   const initialization = yield* Initialization.make(connection, limits)
   const closing = yield* Deferred.make<Events.ClosingReason>()
@@ -119,6 +126,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
         held = item
         return
       }
+      watched.by?.received()
       dispatch(connection.admit(codec.decode(item)))
     }
   }

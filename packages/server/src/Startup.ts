@@ -33,6 +33,7 @@ import { Attachment } from "./Attachment.ts"
 import { Builtins } from "./builtins/Builtins.ts"
 import { ProcessGroups } from "./builtins/ProcessGroup.ts"
 import * as RunCode from "./codemode/RunCode.ts"
+import { type FrameWatch, FrameWatched } from "./FrameWatch.ts"
 import * as HookCommands from "./hooks/HookCommands.ts"
 import type { McpServers } from "./mcp/McpServers.ts"
 import * as Model from "./Model.ts"
@@ -80,6 +81,7 @@ export class Startup extends Context.Service<Startup, {
         const given = yield* parts
         const { requestIds = null } = given.settings
         const base = { ...limits.base, ...(requestIds === null ? {} : { request_ids: requestIds }) }
+        if (given.watch) yield* watchFrames(given.watch.frames)
         const started = yield* Layer.build(compose(registry, given))
         return Context.add(started, Limits.Limits, { ...limits, base })
       })
@@ -120,6 +122,13 @@ export class Startup extends Context.Service<Startup, {
       }
     }))
 }
+
+const watchFrames = (watch: FrameWatch) =>
+  Effect.flatMap(FrameWatched, (watched) =>
+    Effect.acquireRelease(
+      Effect.sync(() => watched.by = watch),
+      () => Effect.sync(() => watched.by = undefined)
+    ))
 
 const localBuiltin = (tool: Builtins["Service"]["tools"][number]): LocalTools.LocalTool => ({
   name: tool.name,

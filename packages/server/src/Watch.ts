@@ -15,10 +15,13 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
+import type { FrameWatch } from "./FrameWatch.ts"
 import * as Meters from "./Meters.ts"
 
-/** The three places at which a server is watched. */
+/** The places at which a server is watched. */
 export interface Watch {
+  /** Sees the frames of the connection. */
+  readonly frames: FrameWatch
   /** Sees the events of runs. */
   readonly outbox: (outbox: OutboxService) => OutboxService
   /** Sees the model's requests; goes around the retries. */
@@ -39,6 +42,14 @@ export const make = Effect.fnUntraced(function*(
   let pending = 0
   let waiting = 0
   return {
+    frames: {
+      received: () => meters.frame("receive"),
+      queued: (depth) => {
+        meters.frame("transmit")
+        meters.depth(depth)
+      },
+      written: meters.depth
+    },
     outbox: ({ enqueue, offer }) => ({
       enqueue: (event, queued) => {
         spans.take(event)
@@ -82,7 +93,7 @@ export const make = Effect.fnUntraced(function*(
               "gen_ai.provider.name": model.provider,
               "gen_ai.request.model": model.name
             }
-            const span = spans.begin(`chat ${model.name}`, "client", spans.current, of)
+            const span = spans.begin(`chat ${model.name}`, "client", spans.agent(request.subagentId), of)
             let usage = { input: 0, output: 0 }
             const told = Stream.map(model.turn(request), (event) => {
               if (event._tag === "Finish") {
@@ -150,6 +161,11 @@ class Spans {
   constructor(tracer: Tracer.Tracer, clock: Clock.Clock) {
     this.tracer = tracer
     this.clock = clock
+  }
+
+  /** The span of the call that delegated to an agent, or of the run for the root. */
+  agent(subagentId: string | null | undefined): Tracer.Span | undefined {
+    return typeof subagentId === "string" ? this.activity(subagentId) : this.current
   }
 
   activity(id: string): Tracer.Span | undefined {

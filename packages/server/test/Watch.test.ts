@@ -8,6 +8,7 @@ import {
   type ToolInvocation,
   type ToolOutcome
 } from "@errand/runtime"
+import { TestServer } from "@errand/testing"
 import { Effect, Exit, Fiber, Layer, Metric, Option, Stream, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
@@ -18,6 +19,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Telemetry from "../src/Telemetry.ts"
 import * as Watch from "../src/Watch.ts"
+import * as Rig from "./AgentRig.ts"
 
 const SECRET = "what the user said"
 
@@ -234,6 +236,68 @@ describe("OBS-1 spans", () => {
       line[0]!()
       assert.strictEqual(entered, 1)
       assert.deepStrictEqual(yield* waiting, [{ value: 0 }])
+    }))
+
+  it.effect("OBS-1 the frames of a connection are counted both ways, and the queue's depth is told", () =>
+    Effect.gen(function*() {
+      const registry = new Map()
+      const watch = yield* Watch.make(yield* Tracer.Tracer, registry)
+      const { duplex, peer } = yield* TestServer.start({ watch })
+      const session_id = yield* TestServer.session(peer)
+      const metric = (id: string) =>
+        Effect.map(
+          Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry),
+          (metrics) =>
+            metrics.flatMap((one) => one.id === id ? [[one.attributes?.["network.io.direction"], one.state]] : [])
+        )
+      yield* Effect.promise(() => new Promise((done) => setImmediate(done)))
+      assert.deepStrictEqual(yield* metric("errand.frame.count"), [
+        // `initialize` came before there was a watch
+        ["transmit", { count: 2, incremental: true }],
+        ["receive", { count: 1, incremental: true }]
+      ])
+      assert.deepStrictEqual(yield* metric("errand.queue.depth"), [[undefined, { value: 0 }]])
+      duplex.stall(true)
+      yield* Effect.forkChild(peer.ok("turn.start", { session_id, prompt: "go" }), { startImmediately: true })
+      yield* Effect.promise(() => new Promise((done) => setImmediate(done)))
+      const [[, stalled]] = (yield* metric("errand.queue.depth")) as [[unknown, { value: number }]]
+      assert.isAbove(stalled.value, 1)
+      duplex.stall(false)
+      yield* Effect.promise(() => new Promise((done) => setImmediate(done)))
+      assert.deepStrictEqual(yield* metric("errand.queue.depth"), [[undefined, { value: 0 }]])
+      assert.deepStrictEqual((yield* metric("errand.frame.count"))[0], [
+        "transmit",
+        { count: peer.frames.length, incremental: true }
+      ])
+    }).pipe(Effect.scoped))
+
+  it.effect("OBS-1 BLT-2 the requests of a subagent are under the task that it works on", () =>
+    Effect.gen(function*() {
+      const { spans, watch } = yield* watched
+      const { peer } = yield* Rig.start({
+        watch,
+        script: {
+          root: [{ tool_calls: [Rig.task("outer")] }, { text: "end" }],
+          tasks: { outer: [{ tool_calls: [Rig.task("inner")] }, { text: "x" }], inner: [{ text: "y" }] }
+        }
+      })
+      yield* Rig.turn(peer, yield* TestServer.session(peer))
+      const nameOf = (span: Tracer.Span): string => {
+        const above = Option.match(span.parent, {
+          onNone: () => "",
+          onSome: (parent) => parent._tag === "Span" ? `${nameOf(parent)} > ` : "elsewhere"
+        })
+        return above + span.name
+      }
+      const root = "invoke_agent errand"
+      const chat = "chat script"
+      assert.deepStrictEqual(spans.filter(({ name }) => name === chat).map(nameOf), [
+        `${root} > ${chat}`,
+        `${root} > execute_tool task > ${chat}`,
+        `${root} > execute_tool task > execute_tool task > ${chat}`,
+        `${root} > execute_tool task > ${chat}`,
+        `${root} > ${chat}`
+      ])
     }))
 
   it.effect("OBS-1 no span outlives its run", () =>

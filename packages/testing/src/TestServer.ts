@@ -29,6 +29,8 @@ export interface TestServerOptions {
   readonly hooks?: ToolHooksService
   /** Tools that come and go. */
   readonly mcp?: NonNullable<Parts["mcp"]>
+  /** Who is told what the server does. */
+  readonly watch?: NonNullable<Parts["watch"]>
   /** Where sessions are kept: given to several servers in turn, they share them. */
   readonly store?: Layer.Layer<SessionStore>
 }
@@ -59,7 +61,8 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
     store: options.store ?? SessionStore.layerMemory,
     locals: options.locals ?? [],
     hooks: options.hooks ?? null,
-    mcp: options.mcp ?? null
+    mcp: options.mcp ?? null,
+    watch: options.watch ?? null
   })
   const duplex = yield* Duplex.make
   const peer = new Peer(duplex)
