@@ -38,10 +38,18 @@ const presenter: CliOutput.Presenter = {
 /** Its built-in flags; the wizard and the log level of the library are none of ours. */
 const config = CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
 
+const commands = errand.subcommands.flatMap((group) => group.commands.map(({ name }) => name))
+
+/** A command that there is not has no help and no version: without them the library says so. */
+const asked = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const [first = "-"] = args
+  return first.startsWith("-") || commands.includes(first) ? args : [first]
+}
+
 /** Runs one command and ends the process with its code. */
 export const main = (args: ReadonlyArray<string>): void =>
   Process.run(
-    Command.runWith(errand, { version })(args).pipe(
+    Command.runWith(errand, { version })(asked(args)).pipe(
       Effect.as(ExitCode.DONE),
       Effect.catchTags({
         Ended: ({ code, line }) => Effect.as(line === null ? Effect.void : Process.err(`${line}\n`), code),

@@ -12,6 +12,8 @@ describe.concurrent("1 Commands", { timeout: 60_000 }, () => {
     const [args, problem] of [
       [["--nope"], "errand: there is no option --nope. See errand --help."],
       [["serf"], "errand: there is no command serf; perhaps serve. See errand --help."],
+      [["nosuch", "--help"], "errand: there is no command nosuch. See errand --help."],
+      [["serf", "--version"], "errand: there is no command serf; perhaps serve. See errand --help."],
       [["serve"], "errand serve: give --stdio, the one transport there is. See errand serve --help."],
       [["serve", "--stdio", "--nope"], "errand serve: Unknown option '--nope'. See errand serve --help."],
       [
