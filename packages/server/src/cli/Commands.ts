@@ -3,7 +3,7 @@
  *
  * Rule: what a command takes is said here once; options of the server come from the table in `Options`.
  */
-import { JsonSchema } from "@errand/protocol"
+import { JsonSchema, Limits } from "@errand/protocol"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
@@ -72,8 +72,10 @@ const demoCommand = Command.make("demo", {}, () => Effect.flatMap(demo, ended)).
   Command.withShortDescription("Show a server and its client at work, without network.")
 )
 
+const promptBytes = Limits.defaults.base.prompt_bytes
+
 const run = Command.make("run", {
-  prompt: Argument.String("PROMPT").pipe(Argument.withDescription("What to ask, 1 to 32768 bytes.")),
+  prompt: Argument.String("PROMPT").pipe(Argument.withDescription(`What to ask, 1 to ${promptBytes} bytes.`)),
   tools: Flag.String("tools").pipe(
     Flag.withMetavar("FILE"),
     Flag.withDescription("A module whose default export is an array of client tools; TypeScript or JavaScript."),
@@ -94,6 +96,9 @@ const run = Command.make("run", {
   const decoded = Options.decode(Options.merge(options, process.env))
   if (Result.isFailure(decoded)) return Effect.fail(misused("run", decoded.failure))
   if (prompt.trim() === "") return Effect.fail(misused("run", "give a PROMPT that is not blank"))
+  if (Buffer.byteLength(prompt) > promptBytes) {
+    return Effect.fail(misused("run", `give a PROMPT of at most ${promptBytes} bytes`))
+  }
   if (last && Option.isSome(session)) return Effect.fail(misused("run", "give --session or --continue, not both"))
   return Effect.flatMap(
     Run.run({

@@ -7,7 +7,6 @@
 import { type Client, make as makeClient, type TurnEvent } from "@errand/client"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type * as Options from "../Options.ts"
 import * as Answer from "./Answer.ts"
@@ -69,8 +68,12 @@ const turn = Effect.fnUntraced(function*(request: Request) {
 const attach = Effect.fnUntraced(function*(client: Client["Service"], session: Request["session"]) {
   if (session === undefined) return yield* client.createSession
   if (session !== LAST) return yield* client.openSession(session)
-  const last = yield* Stream.runHead(client.listSessions)
-  return yield* Option.isNone(last) ? client.createSession : client.openSession(last.value.session_id)
+  const sessions = yield* Stream.runCollect(client.listSessions)
+  const last = sessions.reduce<(typeof sessions)[number] | undefined>(
+    (last, one) => last === undefined || one.updated_at > last.updated_at ? one : last,
+    undefined
+  )
+  return yield* last === undefined ? client.createSession : client.openSession(last.session_id)
 })
 
 /** Shows the events of a turn as they come. */

@@ -100,6 +100,8 @@ describe.concurrent("1 errand run", { timeout: 60_000 }, () => {
     assert.deepStrictEqual(other.roles, ["user"])
     const third = await go("--session", first.id)
     assert.deepStrictEqual(third, { id: first.id, roles: ["user", "assistant", "user", "assistant", "user"] })
+    // used last, though the other one was made last
+    assert.strictEqual((await go("--continue")).id, first.id)
   })
 
   it("PGM-6 a faulty tools file ends it with 65, one that is not there with 64, and no server is started", async () => {
