@@ -58,8 +58,8 @@ export const decode = (text: string): Decoded<Script> =>
     }
   })
 
-const notJson = ({ message, offset, path }: Json.JsonFault) =>
-  new ScriptFault({ message: `${path === "" ? "" : `${path}: `}${message} at byte ${offset}` })
+const notJson = ({ message, path }: Json.JsonFault) =>
+  new ScriptFault({ message: path === "" ? message : `${path}: ${message}` })
 
 type Decoded<A> = Result.Result<A, ScriptFault>
 type Decode<A> = (path: string, node: Json.JsonNode) => Decoded<A>
