@@ -20,7 +20,7 @@ import * as McpTool from "./McpTool.ts"
 import * as StdioLink from "./StdioLink.ts"
 
 /** Milliseconds that a start waits for all servers; one that takes longer comes later. */
-const START_MS = 10_000
+const START_MS = 5000
 
 /** Milliseconds before a lost server is started again: the first time, and at most; each failure doubles them. */
 const AGAIN_MS = 500

@@ -166,10 +166,10 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.deepStrictEqual(new Set(tools().map(({ server }) => server)), new Set(["good"]))
     }))
 
-  it.effect("BLT-5 a start waits 10 s for a server, which may come later", () =>
+  it.effect("BLT-5 a start waits 5 s for a server, which may come later", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.forkChild(start({ mute: fixture({ FIXTURE_MODE: "mute" }), good: fixture() }))
-      yield* TestClock.adjust(9999)
+      yield* TestClock.adjust(4999)
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust(1)
       yield* Fiber.join(fiber)
