@@ -42,6 +42,6 @@ const named = Effect.fnUntraced(function*(
 const scripted = Effect.fnUntraced(function*(name: string) {
   const text = name === "demo" ? DemoScript.text : yield* readText("model", name)
   const script = Script.decode(text)
-  if (Result.isSuccess(script)) return ScriptedModel.layer(script.success)
+  if (Result.isSuccess(script)) return ScriptedModel.layer(script.success, name)
   return yield* new ConfigurationInvalid({ message: `script ${script.failure.message}` })
 })

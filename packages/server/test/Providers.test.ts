@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { ModelTurn } from "@errand/runtime"
 import { Duplex, Peer, TestServer } from "@errand/testing"
 import {
   type Answer,
@@ -207,6 +208,20 @@ describe("MDL-2 what a model needs", () => {
         yield* fault("openai-compatible:x", "http://user:secret@x/v1"),
         "base-url: holds a key; set a variable instead"
       )
+    }))
+
+  it.effect("LIF-9 MDL-2 a model has the provider and the name of its setting, a script too", () =>
+    Effect.gen(function*() {
+      const folder = fs.mkdtempSync(Path.join(tmpdir(), "errand-model-"))
+      const file = Path.join(folder, "a:b.json")
+      fs.writeFileSync(file, JSON.stringify({ format: "errand.script", version: 1, root: [] }))
+      for (const setting of ["script:demo", `script:${file}`, "openai-compatible:x:y"]) {
+        const model = yield* Model.layerOf({ model: setting, baseUrl: "http://localhost/v1" }).pipe(
+          Effect.flatMap((layer) => Effect.provide(ModelTurn, layer))
+        )
+        assert.strictEqual(`${model.provider}:${model.name}`, setting)
+      }
+      fs.rmSync(folder, { recursive: true })
     }))
 
   it.effect("MDL-2 other models are refused", () =>

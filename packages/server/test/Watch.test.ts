@@ -453,7 +453,7 @@ describe("OBS-1 export", () => {
       assert.include(told.out, "run.finished")
       assert.strictEqual(told.err, "")
       const traces = sent.filter(([path]) => path === "/v1/traces").map(([, text]) => text).join("\n")
-      for (const name of ["invoke_agent errand", "chat script", "execute_tool client__lookup_record", "client_call"]) {
+      for (const name of ["invoke_agent errand", "chat demo", "execute_tool client__lookup_record", "client_call"]) {
         assert.include(traces, name)
       }
       for (const [, text] of sent) {
