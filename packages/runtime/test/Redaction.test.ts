@@ -134,7 +134,7 @@ describe("PRO-3 secrets in text", () => {
       "Bearer [redacted]"
     )
   })
-  it("PRO-3 a bearer is known by how tokens look, also by an inner dot or by letters without end", () => {
+  it("PRO-3 WIR-47 a bearer is known by how tokens look, also by an inner dot or by letters without end", () => {
     becomes({
       "Bearer abcdefghijklmnop": "Bearer [redacted]",
       "Bearer abc.def.ghi": "Bearer [redacted]",
@@ -149,7 +149,7 @@ describe("PRO-3 secrets in text", () => {
       "Bearer a.b.c"
     )
   })
-  it("PRO-3 a basic credential is base64 of a text with a colon, or too long for a word", () => {
+  it("PRO-3 WIR-47 a basic credential is base64 of a text with a colon, or too long for a word", () => {
     becomes({
       "Basic YTpi": "Basic [redacted]",
       "Basic OnBhc3M=": "Basic [redacted]",
@@ -194,7 +194,7 @@ describe("PRO-3 secrets in text", () => {
       "keyed=1"
     )
   })
-  it("PRO-3 a list under a credential-like key goes whole, as it does in structured", () => {
+  it("PRO-3 WIR-48 a list under a credential-like key goes whole, as it does in structured", () => {
     becomes({
       "secret: ['x', 'y'], z": "secret: '[redacted]', z",
       "{\"password\":[\"one\",\"TWO\"],\"n\":1}": "{\"password\":\"[redacted]\",\"n\":1}",
@@ -213,7 +213,7 @@ describe("PRO-3 secrets in text", () => {
     same("{\"password\":{\"type\":[\"string\",\"null\"]}}")
     same("token: [", "token: []", "token: {\n  type: String\n}", "token: [\n  one\n]")
   })
-  it("PRO-3 a quoted value may have several lines; one that is not closed ends with its first", () => {
+  it("PRO-3 WIR-48 a quoted value may have several lines; one that is not closed ends with its first", () => {
     becomes({
       "password=\"first\nSECOND\" z": "password=\"[redacted]\" z",
       "password='first\r\ndon't\r\nlast', z": "password='[redacted]', z",
@@ -259,7 +259,7 @@ describe("PRO-4 control characters", () => {
       "a\u001bPq\u001b\\b": "ab"
     })
   })
-  it("PRO-4 a control string that is closed goes whole, also with line breaks and tabs in it", () => {
+  it("PRO-4 WIR-49 a control string that is closed goes whole, also with line breaks and tabs in it", () => {
     for (const intro of ["\u001bP", "\u001b]", "\u001bX", "\u001b^", "\u001b_", "\u0090", "\u009d", "\u009f"]) {
       for (const end of ["\u0007", "\u001b\\", "\u009c"]) {
         becomes({ [`a${intro}q\r\nPAY\tLOAD\n\n${end}b\nc`]: "ab\nc" })
@@ -287,7 +287,7 @@ describe("PRO-5 results", () => {
     const found = fault(input)
     assert.deepStrictEqual([found.rule, found.path], ["equal_keys", path])
   }
-  it("PRO-5 a changed key clashes with another one without case; unchanged keys may differ by case alone", () => {
+  it("PRO-5 WIR-46 a changed key clashes with another one without case; unchanged keys may differ by case alone", () => {
     rejected("{\"a\":[{\"x\\u0000\":1,\"X\\u0000\":2}]}", ".a[0]")
     rejected("{\"X\\ufffd\":1,\"x\\u0000\":2}".replace("\\ufffd", "\ufffd"), "")
     assert.strictEqual(json("{\"A\":\"\\u0000\",\"a\":2,\"b\\u0000\":3}"), "{\"A\":\"\ufffd\",\"a\":2,\"b\ufffd\":3}")

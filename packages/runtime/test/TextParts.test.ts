@@ -4,7 +4,7 @@ import * as TextParts from "../src/TextParts.ts"
 const compactBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text))
 
 describe("section 4: texts in parts", () => {
-  it("SES-6 FRM-13 a part is at most 16,384 bytes and 30,000 compact bytes, its quotes among them", () => {
+  it("SES-6 FRM-13 WIR-45 a part is at most 16,384 bytes and 30,000 compact bytes, its quotes among them", () => {
     const texts = {
       "two bytes for each": "\"".repeat(40_000),
       "six bytes for each": "\u0001".repeat(20_000),

@@ -206,6 +206,17 @@ const suite = (name: string, layer: Layer.Layer<SessionStore>) =>
         })
       }).pipe(Effect.provide(layer)))
 
+    it.effect("SES-4 WIR-45 a session that is used does not move in the list", () =>
+      Effect.gen(function*() {
+        const store = yield* SessionStore
+        const first = yield* store.create
+        const second = yield* store.create
+        yield* TestClock.adjust("1 second")
+        yield* appendAll(first, [user(run, "x")])
+        const { sessions } = yield* store.list({})
+        assert.deepStrictEqual(sessions.map((one) => one.session_id), [second.sessionId, first.sessionId])
+      }).pipe(Effect.provide(layer)))
+
     it.effect("SES-4 a cursor of the list that is damaged or another's is invalid", () =>
       Effect.gen(function*() {
         const store = yield* SessionStore
@@ -304,7 +315,7 @@ describe("section 4: pages under other bounds", () => {
       return (yield* store.page({ sessionId: session.sessionId })).entries.map((text) => Buffer.byteLength(text))
     }).pipe(Effect.provide(bounded(page_bytes, page_entries)))
 
-  it.effect("SES-5 FRM-13 bytes are those of the array as UTF-8: what fits exactly stays, and one byte less cuts", () =>
+  it.effect("SES-5 FRM-13 WIR-45 bytes are those of the array as UTF-8: what fits exactly stays, and one byte less cuts", () =>
     Effect.gen(function*() {
       const [a, b, c] = yield* first(100_000)
       const three = "[".length + a! + ",".length + b! + ",".length + c! + "]".length
