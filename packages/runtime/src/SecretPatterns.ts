@@ -100,11 +100,13 @@ const redactWebTokens = (text: string): string => {
   return edit.done()
 }
 
-/** Whether a run of characters looks made by a machine and not written in prose. */
-const looksRandom = (run: string): boolean => /[0-9A-Z]|[A-Za-z]{16}/.test(run)
+/** Whether what stands behind a prefix looks made by a machine and not written in prose, as `sk-` may be. */
+const looksRandom = (shape: string): boolean => {
+  if (shape.startsWith("sk-")) return /[0-9A-Z]|[a-z]{16}/.test(shape.slice(3))
+  return !shape.startsWith("xox") || /[0-9A-Z]|[a-z]{10}/.test(shape.slice(5))
+}
 
-const redactShapes = (text: string): string =>
-  text.replace(shapesAll, (found) => found.startsWith("sk-") && !looksRandom(found.slice(3)) ? found : marker)
+const redactShapes = (text: string): string => text.replace(shapesAll, (found) => looksRandom(found) ? marker : found)
 
 const redactUrls = (text: string): string => {
   if (!text.includes("@")) return text

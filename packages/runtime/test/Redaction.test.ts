@@ -238,7 +238,7 @@ describe("PRO-3 secrets in text", () => {
     }
     same("AKIAABCDEFGHIJKLMNO", "AKIAABCDEFGHIJKLMNOp")
     becomes({ AKIAABCDEFGHIJKLMNOP: "[redacted]" })
-    same("task-management-2024-plan", "sk-fading-circle-and-more", "a xoxb-prefixed b")
+    same("task-management-2024-plan", "sk-fading-circle-and-more", "a xoxb-tokens-and-more b")
     becomes({
       "sk-abcdefghijklmnop": "[redacted]",
       "sk-proj-abcdefghijklmnop": "[redacted]",
