@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { constants, type Stats } from "node:fs"
+import { access, constants, realpath, stat, type Stats } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as Path from "node:path"
 import { failure, refused } from "./BuiltinTool.ts"
@@ -121,6 +121,14 @@ export const systemFailure = (path: string, code: string): ToolOutcome =>
 export const system = <A>(call: () => Promise<A>): Effect.Effect<A, string> =>
   Effect.uninterruptible(Effect.tryPromise({ try: call, catch: codeOf }))
 
+/** A call of the system at the start of a server, which does without the modules of `fs/promises`. */
+const atStart = <A>(
+  call: (done: (error: NodeJS.ErrnoException | null, value?: A) => void) => void
+): Effect.Effect<A, string> =>
+  system(() =>
+    new Promise<A>((resolve, reject) => call((error, value) => error === null ? resolve(value as A) : reject(error)))
+  )
+
 const shownName = (path: string): string => Excerpt.oneLine(Excerpt.clip(path, 300))
 
 const pathRefused = (path: string, why: string): ToolOutcome =>
@@ -142,7 +150,9 @@ const namesOf = (path: string): ReadonlyArray<string> | null => {
 const canonical = Effect.fnUntraced(function*(path: string) {
   const names = Path.resolve(path).split("/").filter((name) => name !== "")
   for (let depth = names.length; depth > 0; depth--) {
-    const real = yield* Effect.option(system(() => fs.realpath(`/${names.slice(0, depth).join("/")}`)))
+    const real = yield* Effect.option(
+      atStart<string>((done) => realpath.native(`/${names.slice(0, depth).join("/")}`, done))
+    )
     if (real._tag === "Some") return Path.join(real.value, ...names.slice(depth))
   }
   return `/${names.join("/")}`
@@ -151,12 +161,12 @@ const canonical = Effect.fnUntraced(function*(path: string) {
 const make = Effect.fnUntraced(function*(options: Options) {
   const unusable = (code: string) =>
     new WorkspaceUnusable({ workspace: options.workspace, reason: REASONS.get(code) ?? code })
-  const root = yield* Effect.mapError(system(() => fs.realpath(options.workspace)), unusable)
-  const rootStat = yield* Effect.mapError(system(() => fs.stat(root)), unusable)
+  const root = yield* Effect.mapError(atStart<string>((done) => realpath.native(options.workspace, done)), unusable)
+  const rootStat = yield* Effect.mapError(atStart<Stats>((done) => stat(root, done)), unusable)
   if (!rootStat.isDirectory()) return yield* unusable("ENOTDIR")
   const home = yield* canonical(options.home)
   const listing = options.descriptors ?? "/proc/self/fd"
-  const descriptors = (yield* Effect.isSuccess(system(() => fs.access(listing)))) ? listing : null
+  const descriptors = (yield* Effect.isSuccess(atStart<void>((done) => access(listing, done)))) ? listing : null
   if (descriptors === null && !(options.linkFree ?? LINK_FREE)) {
     return yield* unusable(`${listing} is missing, so what is opened could not be verified`)
   }
