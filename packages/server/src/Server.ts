@@ -76,19 +76,22 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
   const succeed = (id: string, result: Handlers.Reply["result"] | JsonText) => outbox.respond(codec.result(id, result))
   const refuse = (id: string | null, error: WireError) => outbox.respond(codec.error(id, error))
 
+  /** The requests whose fibers owe an answer; one that is interrupted gives none, so the closing gives it (REQ-6). */
+  const unanswered = new Set<string>()
   const handle = <M extends Handlers.HandledMethod>(id: string, method: M, params: Requests.Params<M>) => {
     const work = handlers[method](params)
+    unanswered.add(id)
     fork(Effect.matchCauseEffect(Handlers.ordered.has(method) ? order.withPermit(work) : work, {
       onSuccess: (reply) => {
+        unanswered.delete(id)
         succeed(id, reply.result)
         return reply.then ?? Effect.void
       },
       onFailure: (cause) => {
+        unanswered.delete(id)
         const known = cause.reasons.find(Cause.isFailReason)
-        refuse(id, known?.error ?? (Cause.hasInterruptsOnly(cause) ? shuttingDown : internalError))
-        return known !== undefined || Cause.hasInterruptsOnly(cause)
-          ? Effect.void
-          : Effect.logError(`${method} failed unexpectedly`, cause)
+        refuse(id, known?.error ?? internalError)
+        return known !== undefined ? Effect.void : Effect.logError(`${method} failed unexpectedly`, cause)
       }
     }))
   }
@@ -168,6 +171,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
   const say = Effect.gen(function*() {
     stop()
     if (silent) return
+    for (const id of unanswered) refuse(id, shuttingDown)
     outbox.seal({ event: "connection.closing", data: { reason } })
     yield* Effect.raceFirst(outbox.drained, outbox.lost)
   })
