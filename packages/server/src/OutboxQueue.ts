@@ -5,7 +5,9 @@
  * moment it was first offered until the pipe has taken its last byte (OUT-1, OUT-2).
  *
  * Plain synchronous code on purpose: this is on the path of every frame. While a chunk of input is handled, frames are
- * collected and written at `FLUSH_AT` characters; otherwise one microtask later.
+ * collected and written at `FLUSH_AT` characters; otherwise one microtask later. Behind a pipe that did not take a write at
+ * once each frame is a write of its own, after the one before was taken: what is written together is taken together, and
+ * frames that waited are of different ages.
  */
 import { type Events, type Ids, Limits, Wire } from "@errand/protocol"
 import { Outbox, type OutboxService, type Waiting } from "@errand/runtime"
@@ -83,6 +85,8 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
   let characters = 0
   let corks = 0
   let scheduled = false
+  /** Whether frames wait behind a write that the pipe did not take at once. */
+  let behind = false
   let admitting = false
   let sealed = false
   let isLost = false
@@ -113,8 +117,10 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
   const isEmpty = () => isLost || (offered.length === 0 && line.length === 0)
   const hasRoom = () => isLost || (line.length === 0 && offered.length < output_queue_frames)
 
+  /** Writes in one piece what was collected. */
   const flush = (): void => {
     scheduled = false
+    if (behind) return
     let frames = 0
     let text = ""
     for (
@@ -127,13 +133,31 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
     }
     if (frames === 0) return
     characters = 0
+    write(text, frames)
+  }
+  /** Writes what has waited, frame by frame. */
+  const catchUp = (): void => {
+    for (let exit = Queue.takeUnsafe(queue); exit?._tag === "Success"; exit = Queue.takeUnsafe(queue)) {
+      if (!write(exit.value, 1)) return
+    }
+    behind = false
+  }
+  /** Whether the pipe took the text at once; else it goes on with what has waited when it has. */
+  const write = (text: string, frames: number): boolean => {
+    let taken = false
+    let late = false
     pipe.write(text, (error) => {
       if (error !== undefined && error !== null) return lose("output_closed")
       if (isLost) return
+      taken = true
       offered.splice(0, frames)
       watched.by?.written(offered.length)
       admit()
+      if (late) catchUp()
     })
+    late = !taken
+    if (late) behind = true
+    return taken
   }
   /** Lets in what waits; a pipe that takes bytes at once calls back from within, and then the loop below goes on. */
   const admit = (): void => {
@@ -151,6 +175,7 @@ const make = Effect.fnUntraced(function*(pipe: OutputPipe, instanceId: Ids.Insta
     Queue.offerUnsafe(queue, text)
     offered.push(at)
     watched.by?.queued(offered.length)
+    if (behind) return
     characters += text.length
     if (characters >= FLUSH_AT) flush()
     else if (corks === 0 && !scheduled) {
