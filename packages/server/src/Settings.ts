@@ -7,7 +7,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { readFile } from "node:fs"
+import { closeSync, constants, fstatSync, open, readFile } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import * as Config from "./Config.ts"
@@ -34,16 +34,27 @@ export interface Settings {
   readonly codeMode: NonNullable<Config.Config["code_mode"]>
 }
 
-/** Reads a text file; the failure names what the file was for. */
+/**
+ * Reads a text file; the failure names what the file was for. A pipe or a device is refused: reading it could take for ever,
+ * and keep a thread that the process waits for when it ends (CLS-3).
+ */
 export const readText = (what: string, path: string): Effect.Effect<string, ConfigurationInvalid> =>
-  Effect.callback((resume) =>
-    readFile(path, "utf8", (error, text) =>
-      resume(
-        error === null
-          ? Effect.succeed(text)
-          : Effect.fail(new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reasonOf(error)})` }))
-      ))
-  )
+  Effect.callback((resume) => {
+    const refuse = (reason: string) =>
+      resume(Effect.fail(new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reason})` })))
+    open(path, constants.O_RDONLY | constants.O_NONBLOCK, (error, file) => {
+      if (error !== null) return refuse(reasonOf(error))
+      if (!fstatSync(file).isFile()) {
+        closeSync(file)
+        return refuse("it is no regular file")
+      }
+      readFile(file, "utf8", (error, text) => {
+        closeSync(file)
+        if (error === null) resume(Effect.succeed(text))
+        else refuse(reasonOf(error))
+      })
+    })
+  })
 
 const reasonOf = (error: NodeJS.ErrnoException): string => error.code ?? "unknown reason"
 

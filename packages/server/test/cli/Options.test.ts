@@ -6,10 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import { execFileSync } from "node:child_process"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { errand } from "../../src/cli/Commands.ts"
 import { parse } from "../../src/cli/Serve.ts"
+import * as Model from "../../src/Model.ts"
 import * as Options from "../../src/Options.ts"
 import { load, type Settings } from "../../src/Settings.ts"
 import { temporary } from "./Binary.ts"
@@ -198,5 +200,19 @@ describe("PGM-6 settings", () => {
       assert.match(yield* fault("{\"modle\":\"x\"}"), /^config: modle: /)
       assert.match(yield* fault("{\"turn_limit\":0}"), /^config: turn_limit: /)
       assert.match(yield* fault("{\"permissions\":[{\"tool\":\"*\"}]}"), /^config: permissions\.0\.allow: /)
+    }))
+
+  it.effect("CLS-3 WIR-50 what is named as a file is refused, and not waited for, when it is none", () =>
+    Effect.gen(function*() {
+      using home = temporary()
+      const pipe = join(home.path, "pipe")
+      execFileSync("mkfifo", [pipe])
+      const problem = (setting: string) => `${setting}: cannot read ${pipe} (it is no regular file)`
+      for (const name of ["config", "instructions"] as const) {
+        const refused = yield* Effect.flip(settle({ home: home.path, [name]: pipe }, {}))
+        assert.strictEqual(refused.message, problem(name))
+      }
+      const refused = yield* Effect.flip(Model.layerOf({ model: `script:${pipe}` }))
+      assert.strictEqual(refused.message, problem("model"))
     }))
 })
