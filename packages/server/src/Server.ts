@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { Attachment } from "./Attachment.ts"
 import { type Admission, Connection } from "./Connection.ts"
@@ -59,7 +60,9 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
   const connection = new Connection(limits.base)
   const initialization = yield* Initialization.make(connection, limits)
   const closing = yield* Deferred.make<Events.ClosingReason>()
-  const inFlight = yield* FiberSet.make()
+  // A scope of its own: nobody waits for what cannot be interrupted (CLS-3).
+  const inFlight = yield* Effect.provideService(FiberSet.make(), Scope.Scope, yield* Scope.make())
+  yield* Effect.addFinalizer(() => Effect.forkDetach(FiberSet.clear(inFlight)))
   const fork = yield* FiberSet.runtime(inFlight)<never>()
   const order = yield* Semaphore.make(1)
 
