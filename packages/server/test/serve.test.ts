@@ -1,8 +1,9 @@
 /** What only a real process shows: pipes that nobody reads, signals, memory, and what is left when somebody dies. */
 import { assert, describe, it } from "@effect/vitest"
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { openSync } from "node:fs"
+import { join } from "node:path"
 import { alive, binary, Place, Served } from "./ServeRig.ts"
 
 const tool = { name: "client__a", description: "A tool.", input_schema: { type: "object" } }
@@ -19,7 +20,7 @@ describe("sections 1 and 6: the process", { timeout: 60_000 }, () => {
         "--input-type=module",
         "-e",
         `
-        import { spawn } from "node:child_process"
+        import { execFileSync, spawn } from "node:child_process"
         const child = spawn(process.execPath, [${
           JSON.stringify(binary)
         }, "serve", "--stdio"], { stdio: ["pipe", "pipe", "ignore"] })
@@ -119,4 +120,25 @@ describe("sections 1 and 6: the process", { timeout: 60_000 }, () => {
     const [cancel] = served.frames.filter((frame) => frame.event === "client.tool.cancel")
     assert.strictEqual(cancel.data.reason, "timeout")
   })
+
+  const endings: Record<string, readonly [end: (served: Served) => void, code: number]> = {
+    "shutdown": [(served) => served.send({ id: "bye", method: "shutdown" }), 0],
+    "the end of input": [({ child }) => child.stdin!.end(), 0],
+    "SIGTERM": [({ child }) => child.kill("SIGTERM"), 143],
+    "a line too long": [({ child }) => child.stdin!.write(" ".repeat(65_537)), 65]
+  }
+  for (const [how, [end, code]] of Object.entries(endings)) {
+    it(`CLS-3 CLS-4 after ${how} it exits with ${code} in time, though a thread waits for a file for ever`, async () => {
+      using place = new Place()
+      const pipe = join(place.path, "pipe")
+      execFileSync("mkfifo", [pipe])
+      const waiting = `import { readFile } from "node:fs"; readFile(${JSON.stringify(pipe)}, () => {})`
+      using served = new Served(place, { node: ["--import", `data:text/javascript,${encodeURIComponent(waiting)}`] })
+      await served.session()
+      const since = performance.now()
+      end(served)
+      assert.deepStrictEqual(await served.exited, { code, signal: null })
+      assert.isBelow(performance.now() - since, 2500)
+    })
+  }
 })

@@ -7,13 +7,14 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as ExitCode from "./ExitCode.ts"
+import { leave } from "./Leave.ts"
 
 /** Runs the command, and exits with its code or that of the signal which stopped it. */
 export const run = (command: Effect.Effect<number>): void => {
   const fiber = Effect.runFork(command)
   let stopped: number | undefined
   const stop = (code: number) => () => {
-    if (stopped !== undefined) process.exit(code)
+    if (stopped !== undefined) leave(code)
     stopped = code
     fiber.interruptUnsafe()
   }
@@ -29,7 +30,7 @@ export const run = (command: Effect.Effect<number>): void => {
       process.stderr.write(`errand: ${Cause.pretty(exit.cause)}\n`)
     }
     const code = stopped ?? (Exit.isSuccess(exit) ? exit.value : ExitCode.INTERNAL)
-    process.stdout.write("", () => process.stderr.write("", () => process.exit(code)))
+    process.stdout.write("", () => process.stderr.write("", () => leave(code)))
   })
 }
 

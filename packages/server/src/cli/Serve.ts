@@ -17,6 +17,7 @@ import { exitCode, serve } from "../Server.ts"
 import { limitsOf, Startup } from "../Startup.ts"
 import * as Stdio from "../Stdio.ts"
 import * as ExitCode from "./ExitCode.ts"
+import { leave } from "./Leave.ts"
 
 const usage = (line: string): never => {
   process.stderr.write(`${line}\n`)
@@ -78,10 +79,10 @@ export const main = (args: ReadonlyArray<string>): void => {
       Layer.succeed(References.MinimumLogLevel, options.success.logLevel)
     ))
   )
-  Effect.runPromise(program).then((code) => process.exit(code), (error) => fatal("the server failed", error))
+  Effect.runPromise(program).then(leave, (error) => fatal("the server failed", error))
 }
 
 const fatal = (what: string, error: unknown): void => {
   process.stderr.write(`errand: ${what}: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
-  process.exit(ExitCode.INTERNAL)
+  leave(ExitCode.INTERNAL)
 }
