@@ -6,6 +6,7 @@
  * Format `errand.script`, version 1: the first and only one.
  */
 import { Json } from "@errand/protocol"
+import { Diagnosis } from "@errand/runtime"
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
 
@@ -59,7 +60,7 @@ export const decode = (text: string): Decoded<Script> =>
   })
 
 const notJson = ({ message, path }: Json.JsonFault) =>
-  new ScriptFault({ message: path === "" ? message : `${path}: ${message}` })
+  new ScriptFault({ message: path === "" ? message : `${Diagnosis.place(path)}: ${message}` })
 
 type Decoded<A> = Result.Result<A, ScriptFault>
 type Decode<A> = (path: string, node: Json.JsonNode) => Decoded<A>
@@ -67,6 +68,8 @@ type Fields = ReadonlyMap<string, Json.JsonNode>
 
 const fault = (path: string, reason: string): Result.Result<never, ScriptFault> =>
   Result.fail(new ScriptFault({ message: path === "" ? reason : `${path}: ${reason}` }))
+
+const quoted = (key: string): string => Json.quote(Diagnosis.quoted(key))
 
 const string: Decode<string> = (path, node) =>
   typeof node === "string" ? Result.succeed(node) : fault(path, "expected a string")
@@ -95,7 +98,7 @@ const list = <A>(item: Decode<A>): Decode<ReadonlyArray<A>> => (path, node) =>
 const object = (path: string, node: Json.JsonNode, known?: ReadonlyArray<string>): Decoded<Fields> => {
   if (!Json.isObject(node)) return fault(path, "expected an object")
   for (const key of known === undefined ? [] : node.keys()) {
-    if (!known!.includes(key)) return fault(path, `unknown field ${Json.quote(key)}`)
+    if (!known!.includes(key)) return fault(path, `unknown field ${quoted(key)}`)
   }
   return Result.succeed(node)
 }
@@ -114,7 +117,7 @@ const tasks: Decode<Script["tasks"]> = (path, node) =>
   Result.gen(function*() {
     const tasks = new Map<string, ReadonlyArray<Step>>()
     for (const [description, steps] of yield* object(path, node)) {
-      tasks.set(description, yield* list(step)(`${path}[${Json.quote(description)}]`, steps))
+      tasks.set(description, yield* list(step)(`${path}[${quoted(description)}]`, steps))
     }
     return tasks
   })

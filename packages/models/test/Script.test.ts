@@ -104,6 +104,27 @@ describe("SCR-1, SCR-2 the script file", () => {
     ],
     [file(`"root":[{"tool_calls":[{"name":"x","args":{}}]}]`), `root[0].tool_calls[0]: unknown field "args"`]
   ]
+  it("REQ-5 WIR-3 SCR-4 keys that are long are cut, and keys that are secrets are not repeated", () => {
+    const long = "x".repeat(5000)
+    const cut = `${"x".repeat(63)}…`
+    assert.strictEqual(fault(file(`"root":[{"${long}":1}]`)), `root[0]: unknown field "${cut}"`)
+    assert.strictEqual(
+      fault(file(`"root":[],"tasks":{"${long}":[{"times":0}]}`)),
+      `tasks["${cut}"][0].times: expected an integer from 1`
+    )
+    const secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2"
+    for (
+      const text of [
+        file(`"root":[{"${secret}":1}]`),
+        file(`"root":[],"tasks":{"${secret}":[{"times":0}]}`),
+        file(`"root":[{"${secret}":nul}]`)
+      ]
+    ) {
+      assert.notInclude(fault(text), "A1b2C3")
+      assert.include(fault(text), "[redacted]")
+    }
+  })
+
   for (const [text, message] of faults) {
     it(`SCR-4 is refused: ${message}`, () => assert.strictEqual(fault(text), message))
   }

@@ -81,18 +81,18 @@ export const decodeRequest = (value: unknown): Result.Result<Request, Rejection>
     return Result.fail({ id: null, error: WireError.invalidFrame("a frame is one JSON object") })
   }
   const id = isId(value["id"]) ? value["id"] : null
-  const fail = (problem: string) => Result.fail({ id, error: WireError.invalidRequest(problem) })
+  const fail = (key: string, problem: string) => Result.fail({ id, error: WireError.invalidRequest(key, problem) })
   for (const key in value) {
     if (key !== "id" && key !== "method" && key !== "params") {
-      return fail(`${step(key).replace(/^\./, "")}: unknown field of a request`)
+      return fail(step(key).replace(/^\./, ""), "unknown field of a request")
     }
   }
-  if (id === null) return fail("id: expected a string of 1 to 128 printable ASCII characters without space")
+  if (id === null) return fail("id", "expected a string of 1 to 128 printable ASCII characters without space")
   const method = value["method"]
-  if (typeof method !== "string") return fail("method: expected a string")
+  if (typeof method !== "string") return fail("method", "expected a string")
   if (!("params" in value)) return Result.succeed({ id, method, params: noParams })
   const params = value["params"]
-  return isRecord(params) ? Result.succeed({ id, method, params }) : fail("params: expected an object")
+  return isRecord(params) ? Result.succeed({ id, method, params }) : fail("params", "expected an object")
 }
 
 /** Quotes what mostly stays the same from frame to frame, and then costs nothing. */

@@ -49,15 +49,30 @@ export class WireError {
   readonly code: ErrorCode
   readonly message: string
   declare readonly details?: Readonly<Record<string, unknown>>
-  constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>) {
+  /** How much of the message, from its beginning, may repeat what others sent. */
+  readonly #place: number
+  constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>, place = 0) {
     this.code = code
     this.message = clip(message, messageCharacters)
+    this.#place = place
     if (details !== undefined) this.details = details
+  }
+
+  /** The same with the part of the message changed that may repeat keys and names of others. */
+  withPlace(change: (place: string) => string): WireError {
+    const place = this.message.slice(0, this.#place)
+    const changed = change(place)
+    if (changed === place) return this
+    return new WireError(this.code, changed + this.message.slice(this.#place), this.details, changed.length)
+  }
+
+  private static at(code: ErrorCode, place: string, problem: string): WireError {
+    return new WireError(code, `${place}: ${problem}`, undefined, place.length)
   }
 
   /** A fault at a place in the params: `turn: …`, `client_tools[2].name: …`; an empty path is the params themselves. */
   static invalidParams(path: string, problem: string): WireError {
-    return new WireError("invalid_params", `${path === "" ? "params" : path}: ${problem}`)
+    return WireError.at("invalid_params", path === "" ? "params" : path, problem)
   }
 
   /** A line that is no frame (FRM-9). */
@@ -65,15 +80,14 @@ export class WireError {
     return new WireError("invalid_frame", problem)
   }
 
-  /** A frame that is no request (REQ-1). */
-  static invalidRequest(problem: string): WireError {
-    return new WireError("invalid_request", problem)
+  /** A frame that is no request; `key` is the member at fault (REQ-1). */
+  static invalidRequest(key: string, problem: string): WireError {
+    return WireError.at("invalid_request", key, problem)
   }
 
   /** Required capabilities that the server lacks, all of them (LIF-4). */
   static unsupportedCapability(capabilities: ReadonlyArray<string>): WireError {
-    return new WireError("unsupported_capability", `required_capabilities: not supported: ${capabilities.join(", ")}`, {
-      capabilities
-    })
+    const message = `required_capabilities: not supported: ${capabilities.join(", ")}`
+    return new WireError("unsupported_capability", message, { capabilities }, message.length)
   }
 }

@@ -4,6 +4,7 @@
  * Rule: the file is closed and validated as a whole; a fault names its path, and nothing is started then.
  */
 import { Json } from "@errand/protocol"
+import { Diagnosis } from "@errand/runtime"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -74,6 +75,7 @@ export const decode = (text: string): Result.Result<Config, string> => {
   const decoded = Schema.decodeUnknownResult(Config, { onExcessProperty: "error" })(parsed.success)
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
   const [first] = standard(decoded.failure.issue).issues
-  const path = (first?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+  const path = (first?.path ?? []).map((step) => Diagnosis.quoted(String(typeof step === "object" ? step.key : step)))
+    .join(".")
   return Result.fail(`${path === "" ? "the file" : path}: ${first?.message ?? "is not valid"}`)
 }

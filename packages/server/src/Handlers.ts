@@ -5,7 +5,7 @@
  * method but the answer to a call, and nothing else is dispatched by other means.
  */
 import { type JsonText, type Requests, WireError } from "@errand/protocol"
-import { Approvals, Broker, ModelTurn, type StorageFailed } from "@errand/runtime"
+import { Approvals, Broker, ModelTurn, Redaction, type StorageFailed } from "@errand/runtime"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -142,6 +142,6 @@ const wireError = (error: AttachError | CursorInvalid | StaleRevision | StorageF
     case "StaleRevision":
       return new WireError("stale_revision", "revision: the history has changed; start again without cursor")
     case "StorageFailed":
-      return new WireError("storage_failed", error.message)
+      return new WireError("storage_failed", Redaction.protectText(error.message))
   }
 }

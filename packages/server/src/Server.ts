@@ -5,7 +5,7 @@
  * requests in flight, the run with its calls and approvals, `connection.closing`, exit (CLS-2, CLS-3).
  */
 import { Codec, type Events, type Frame, type JsonText, Limits, Requests, WireError } from "@errand/protocol"
-import { Broker } from "@errand/runtime"
+import { Broker, Diagnosis } from "@errand/runtime"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -77,7 +77,7 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
   })
 
   const succeed = (id: string, result: Handlers.Reply["result"] | JsonText) => outbox.respond(codec.result(id, result))
-  const refuse = (id: string | null, error: WireError) => outbox.respond(codec.error(id, error))
+  const refuse = (id: string | null, error: WireError) => outbox.respond(codec.error(id, Diagnosis.told(error)))
 
   /** The requests whose fibers owe an answer; one that is interrupted gives none, so the closing gives it (REQ-6). */
   const unanswered = new Set<string>()

@@ -4,6 +4,7 @@
  * Rule: settings are complete and valid before anything is started with them, and reading them touches nothing (LIF-5).
  * This is an edge: it reads files.
  */
+import { Diagnosis } from "@errand/runtime"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -34,14 +35,18 @@ export interface Settings {
   readonly codeMode: NonNullable<Config.Config["code_mode"]>
 }
 
+/** The most characters of a path that a message shows. */
+const PATH_CHARACTERS = 300
+
 /**
  * Reads a text file; the failure names what the file was for. A pipe or a device is refused: reading it could take for ever,
  * and keep a thread that the process waits for when it ends (CLS-3).
  */
 export const readText = (what: string, path: string): Effect.Effect<string, ConfigurationInvalid> =>
   Effect.callback((resume) => {
+    const shown = Diagnosis.quoted(path, PATH_CHARACTERS)
     const refuse = (reason: string) =>
-      resume(Effect.fail(new ConfigurationInvalid({ message: `${what}: cannot read ${path} (${reason})` })))
+      resume(Effect.fail(new ConfigurationInvalid({ message: `${what}: cannot read ${shown} (${reason})` })))
     open(path, constants.O_RDONLY | constants.O_NONBLOCK, (error, file) => {
       if (error !== null) return refuse(reasonOf(error))
       if (!fstatSync(file).isFile()) {

@@ -18,6 +18,7 @@ import {
   type ModelTurn,
   Outbox,
   Permissions,
+  Redaction,
   RunSettings,
   Tasks,
   ToolExecutor,
@@ -93,7 +94,9 @@ export class Startup extends Context.Service<Startup, {
       const settings = yield* load(options)
       const model = yield* Model.layerOf(settings)
       const builtins = yield* Layer.build(Builtins.layer(settings)).pipe(
-        Effect.mapError((error) => new ConfigurationInvalid({ message: `workspace: ${error.message}` }))
+        Effect.mapError((error) =>
+          new ConfigurationInvalid({ message: `workspace: ${Redaction.protectText(error.message)}` })
+        )
       )
       const tasks = yield* Layer.build(Tasks.layer)
       const locals = [

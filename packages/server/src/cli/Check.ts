@@ -5,6 +5,7 @@
  */
 import { ProviderRules } from "@errand/models"
 import { ClientTool, InputSchema, Json, Limits, Registry } from "@errand/protocol"
+import { Diagnosis } from "@errand/runtime"
 import * as Result from "effect/Result"
 
 /** The outcome of a check, as lines for a person. */
@@ -33,13 +34,14 @@ export const report = (text: string, provider?: string): Report => {
       ]
     }
   }
+  const first = Diagnosis.told(decoded.failure).message
   const read = Json.read(text, { maxDepth: Limits.defaults.base.json_depth })
   const nodes = Result.isSuccess(read) && Json.isArray(read.success) ? read.success : []
   const faults = nodes.slice(0, bounds.tools).flatMap((node, i) => faultsOf(node, `client_tools[${i}]`))
   // Faults of the whole (not JSON, too many, two of one name, too large) are only told by the first one.
   return {
     valid: false,
-    lines: faults.includes(decoded.failure.message) ? faults : [...faults, decoded.failure.message]
+    lines: faults.includes(first) ? faults : [...faults, first]
   }
 }
 
@@ -61,14 +63,16 @@ const faultsOf = (node: Json.JsonNode, path: string): ReadonlyArray<string> => {
     const [message] = messageOf(one, path)
     if (message === undefined) return []
     if (field !== "input_schema" || given === undefined) return [message]
-    const inside = InputSchema.faults(given, `${path}.input_schema`).map((fault) => `${fault.path}: ${fault.problem}`)
+    const inside = InputSchema.faults(given, `${path}.input_schema`).map(({ path, problem }) =>
+      `${Diagnosis.place(path)}: ${problem}`
+    )
     return inside.includes(message) ? inside : [message, ...inside]
   })
 }
 
 const messageOf = (node: Json.JsonNode, path: string): ReadonlyArray<string> => {
   const decoded = ClientTool.decode(node, path, bounds)
-  return Result.isSuccess(decoded) ? [] : [decoded.failure.message]
+  return Result.isSuccess(decoded) ? [] : [Diagnosis.told(decoded.failure).message]
 }
 
 const uses = (tools: ReadonlyArray<ClientTool.ClientTool>): ReadonlyArray<string> => {

@@ -196,6 +196,11 @@ describe("PGM-6 settings", () => {
         (yield* Effect.flip(settle({ config: join(home.path, "none.json") }, {}))).message,
         `config: cannot read ${join(home.path, "none.json")} (ENOENT)`
       )
+      const secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2"
+      assert.strictEqual(
+        (yield* Effect.flip(settle({ config: `/none/${secret}` }, {}))).message,
+        "config: cannot read /none/[redacted] (ENOENT)"
+      )
       assert.match(yield* fault("{"), /^config: is no valid JSON: /)
       assert.match(yield* fault("{\"modle\":\"x\"}"), /^config: modle: /)
       assert.match(yield* fault("{\"turn_limit\":0}"), /^config: turn_limit: /)
