@@ -44,6 +44,9 @@ export const clip = (text: string, most: number): string => {
   return `${text.slice(0, unit >= 0xd800 && unit <= 0xdbff ? end - 1 : end)}…`
 }
 
+/** A message as it may go out: one character less, since a peer may read the bound as exclusive. */
+export const clipMessage = (text: string): string => clip(text, messageCharacters - 1)
+
 /** An error as it goes into a response; a plain class without a stack, since it is an expected outcome. */
 export class WireError {
   readonly code: ErrorCode
@@ -53,7 +56,7 @@ export class WireError {
   readonly #place: number
   constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>, place = 0) {
     this.code = code
-    this.message = clip(message, messageCharacters)
+    this.message = clipMessage(message)
     this.#place = place
     if (details !== undefined) this.details = details
   }

@@ -16,11 +16,11 @@ import { type Agent, noUsage, ownerOf, type Usage } from "./Agent.ts"
 import { AgentLoop, type LoopError } from "./AgentLoop.ts"
 import { Approvals } from "./Approvals.ts"
 import { rootView } from "./Catalog.ts"
+import * as Diagnosis from "./Diagnosis.ts"
 import type { History } from "./History.ts"
 import * as LocalTools from "./LocalTools.ts"
 import type { ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
-import * as Redaction from "./Redaction.ts"
 import type { RunScope } from "./RunScope.ts"
 import { ToolPipeline } from "./ToolPipeline.ts"
 
@@ -189,9 +189,9 @@ const endOf = (exit: Exit.Exit<string, LoopError | RunTimedOut>, usage: Usage): 
 const errorOf = (error: LoopError | RunTimedOut): RunError => {
   switch (error._tag) {
     case "ModelFailed":
-      return { code: error.code, message: Redaction.protectMessage(error.message, 1000) }
+      return { code: error.code, message: Diagnosis.message(error.message) }
     case "StorageFailed":
-      return { code: "storage_failed", message: Redaction.protectMessage(error.message, 1000) }
+      return { code: "storage_failed", message: Diagnosis.message(error.message) }
     case "UsageLimitExceeded":
       return { code: "usage_limit_exceeded", message: `The run used up its bound of ${error.limit} ${error.bound}.` }
     case "TurnLimitReached":
@@ -208,5 +208,5 @@ const errorOf = (error: LoopError | RunTimedOut): RunError => {
 
 const storageError = (cause: Cause.Cause<{ readonly message: string }>): RunError => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  return { code: "storage_failed", message: Redaction.protectMessage(error?.message ?? "storage failed", 1000) }
+  return { code: "storage_failed", message: Diagnosis.message(error?.message ?? "storage failed") }
 }

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Json, WireError } from "@errand/protocol"
-import { Diagnosis } from "@errand/runtime"
+import { AgentRunner, Conversation, Diagnosis } from "@errand/runtime"
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { scripted } from "./RunnerRig.ts"
 
 const run = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8S9t0U1v2W3x4Y5z6"
 const long = run + run
@@ -48,7 +50,19 @@ describe("section 2: what messages repeat", () => {
 
   it("REQ-5 a message that protection made longer is cut again", () => {
     const error = Diagnosis.told(WireError.unsupportedCapability(Array.from({ length: 100 }, () => "token=a1")))
-    assert.isBelow(error.message.length, 1001)
+    assert.isBelow(error.message.length, 1000)
     assert.lengthOf(error.details?.["capabilities"] as ReadonlyArray<string>, 100)
   })
+
+  it.effect("TRN-7 REQ-5 the message of a run that failed has fewer than 1,000 UTF-16 units", () =>
+    Effect.gen(function*() {
+      for (const said of ["😀".repeat(1000), `a${"😀".repeat(1000)}`]) {
+        const end = yield* AgentRunner.turn(yield* Conversation.memory(), "go").pipe(
+          Effect.provide(AgentRunner.layerOf([])),
+          Effect.provide(scripted({ error: { message: said } }))
+        )
+        const message = end.error?.message ?? ""
+        assert.isTrue(message.length > 900 && message.length < 1000 && message.isWellFormed())
+      }
+    }))
 })

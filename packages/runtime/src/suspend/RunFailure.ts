@@ -4,7 +4,7 @@
  * Rule: a message is protected and for a person; what a program decides on stands in `code` and `details`.
  */
 import type { LoopError } from "../AgentLoop.ts"
-import * as Redaction from "../Redaction.ts"
+import * as Diagnosis from "../Diagnosis.ts"
 import type { Failure } from "./RunResult.ts"
 
 const failure = (
@@ -12,7 +12,7 @@ const failure = (
   message: string,
   details: Failure["details"] = {},
   retryHint: Failure["retryHint"] = null
-): Failure => ({ code, message: Redaction.protectMessage(message, 1000), details, retryHint })
+): Failure => ({ code, message: Diagnosis.message(message), details, retryHint })
 
 /** A text of the history is no message (HRN-D16). */
 export const stateInvalid = (index: number): Failure =>
