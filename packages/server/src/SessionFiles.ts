@@ -10,15 +10,25 @@ import * as Path from "node:path"
 
 /** Makes a folder that only its owner can enter, durably; a folder that exists is closed to others (BLT-6). */
 export const makeFolder = (path: string): void => {
-  const first = fs.mkdirSync(path, { recursive: true, mode: 0o700 })
-  if (first === undefined) {
-    if ((fs.statSync(path).mode & 0o777) !== 0o700) fs.chmodSync(path, 0o700)
-    return
+  const stat = fs.statSync(path, { throwIfNoEntry: false })
+  if (stat?.isDirectory() !== true) make(Path.resolve(path))
+  else if ((stat.mode & 0o777) !== 0o700) fs.chmodSync(path, 0o700)
+}
+
+/**
+ * Makes a folder and those above it that are missing, one by one: `mkdirSync` with `recursive` tries for ever where a folder
+ * that exists says that it does not, as those below `/proc` do.
+ */
+const make = (folder: string): void => {
+  const parent = Path.dirname(folder)
+  if (!fs.existsSync(parent)) make(parent)
+  try {
+    fs.mkdirSync(folder, 0o700)
+  } catch (error) {
+    // Another process may have been faster.
+    if (fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
-  const top = Path.resolve(first)
-  for (let made = Path.resolve(path); made.length >= top.length; made = Path.dirname(made)) {
-    synchronise(Path.dirname(made))
-  }
+  synchronise(parent)
 }
 
 /** Reads what may not be there. */
