@@ -82,12 +82,14 @@ describe("2. Requests: params", () => {
     for (const id of ["0", "", "__proto__"]) accepted(decode("session.open", JSON.stringify({ session_id: id })))
   })
 
-  it("TRN-1 a prompt has 1 to 32,768 bytes and is not blank", () => {
+  it("TRN-1 WIR-2 a prompt has 1 to 32,768 bytes and is not blank", () => {
     const prompt = (text: string) => decode("turn.start", JSON.stringify({ session_id: "s", prompt: text }))
-    for (const text of ["x", "x".repeat(32_768), "é".repeat(16_384), " x "]) accepted(prompt(text))
+    for (const text of ["x", "x".repeat(32_768), "é".repeat(16_384), " x ", "\u0085", "\u200b"]) accepted(prompt(text))
     refused(prompt("x".repeat(32_769)), /^prompt: has 32769 bytes, at most 32768 /)
     refused(prompt(`${"é".repeat(16_384)}x`), /^prompt: has 32769 bytes/)
-    for (const text of ["", " ", "\n\t ", "\u00a0"]) refused(prompt(text), /^prompt: must not be blank/)
+    for (const text of ["", " ", "\n\t\r\u000b\u000c ", "\u00a0", "\u3000", "\u2028\u2029", "\ufeff"]) {
+      refused(prompt(text), /^prompt: must not be blank/)
+    }
   })
 
   it("SES-4 SES-5 a page has 1 to 100 entries", () => {
