@@ -34,12 +34,14 @@ export interface InputPipe {
   readonly resume: () => void
 }
 
-/** Both pipes of a connection, and the signals that end it. */
+/** Both pipes of a connection, and what ends it from within the process. */
 export interface Pipes {
   readonly input: InputPipe
   readonly output: OutputPipe
   /** Waits for a signal that asks the process to end. */
   readonly terminated: Effect.Effect<void>
+  /** Waits for a fault that nobody caught. */
+  readonly failed?: Effect.Effect<void>
 }
 
 /** Serves one connection until it closes; gives the reason, which decides the exit code (CLS-1, CLS-4). */
@@ -53,7 +55,8 @@ export const serve = Effect.fnUntraced(function*(pipes: Pipes) {
     Effect.scoped
   ))
 
-const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec: Codec["Service"]) {
+const connect = Effect.fnUntraced(function*(pipes: Pipes, codec: Codec["Service"]) {
+  const { failed = Effect.never, input, terminated } = pipes
   const limits = yield* Limits.Limits
   const outbox = yield* OutboxQueue
   const watched = yield* FrameWatched
@@ -153,10 +156,12 @@ const connect = Effect.fnUntraced(function*({ input, terminated }: Pipes, codec:
     if (held === undefined) pump()
   })
 
-  const reason = yield* Effect.raceFirst(
+  const reason = yield* Effect.raceAllFirst([
     Deferred.await(closing),
-    Effect.raceFirst(outbox.lost, Effect.as(terminated, "terminated" as const))
-  )
+    outbox.lost,
+    Effect.as(terminated, "terminated" as const),
+    Effect.as(failed, "internal_error" as const)
+  ])
   connection.state = "closing"
   // What was read together with the cause of the closing is answered before it (LIF-1, REQ-6).
   yield* Effect.yieldNow

@@ -15,6 +15,7 @@ const start = Effect.fnUntraced(function*(starting: Parameters<typeof Startup.la
 const endings: Record<string, (duplex: Duplex.Duplex, peer: Peer) => void> = {
   input_closed: (duplex) => duplex.end(),
   terminated: (duplex) => duplex.terminate(),
+  internal_error: (duplex) => duplex.fail(),
   input_overflow: (duplex) => duplex.write(" ".repeat(65_537)),
   shutdown: (_, peer) => void peer.post("shutdown", {}, "bye")
 }

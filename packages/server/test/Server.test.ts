@@ -269,6 +269,7 @@ describe("section 6: output and closing", () => {
   const endings: Record<string, (server: TestServer.TestServer) => void> = {
     input_closed: ({ duplex }) => duplex.end(),
     terminated: ({ duplex }) => duplex.terminate(),
+    internal_error: ({ duplex }) => duplex.fail(),
     input_overflow: ({ duplex }) => duplex.write(" ".repeat(65_537)),
     shutdown: ({ peer }) => void peer.post("shutdown")
   }

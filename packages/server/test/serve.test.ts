@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { openSync } from "node:fs"
+import { existsSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { alive, binary, Place, Served } from "./ServeRig.ts"
 
@@ -119,6 +119,33 @@ describe("sections 1 and 6: the process", { timeout: 60_000 }, () => {
     await served.next((frame) => frame.event === "run.finished")
     const [cancel] = served.frames.filter((frame) => frame.event === "client.tool.cancel")
     assert.strictEqual(cancel.data.reason, "timeout")
+  })
+
+  it("CLS-1 CLS-2 CLS-4 WIR-51 what nobody caught closes in order with internal_error and 70, and leaves no child", async () => {
+    using place = new Place()
+    const bug = "process.on('SIGUSR2', () => { throw new Error('a bug') })"
+    const file = join(place.path, "pid")
+    const command = { name: "run_command", arguments: { command: `echo $$ > ${file}; exec sleep 100` } }
+    using served = new Served(place, {
+      node: ["--import", `data:text/javascript,${encodeURIComponent(bug)}`],
+      root: [{ tool_calls: [...callA.tool_calls, command] }]
+    })
+    const session_id = await served.session([tool])
+    const { result: { run_id } } = await served.ask("t", "turn.start", { session_id, prompt: "go" })
+    const { data: { approval_id } } = await served.next((frame) => frame.event === "approval.requested")
+    await served.ask("a", "approval.answer", { session_id, run_id, approval_id, allow: true })
+    while (!existsSync(file) || readFileSync(file, "utf8") === "") await new Promise((done) => setTimeout(done, 20))
+    const pid = Number(readFileSync(file, "utf8"))
+    assert.isTrue(alive(pid))
+    served.child.kill("SIGUSR2")
+    assert.deepStrictEqual(await served.exited, { code: 70, signal: null })
+    assert.isFalse(alive(pid))
+    const ends = served.frames.filter(({ event }) => /cancel$|finished$|closing$/.test(event ?? ""))
+    assert.deepStrictEqual(ends.map(({ data }) => data.reason ?? data.status), [
+      "shutdown",
+      "cancelled",
+      "internal_error"
+    ])
   })
 
   const endings: Record<string, readonly [end: (served: Served) => void, code: number]> = {

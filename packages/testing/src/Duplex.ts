@@ -22,6 +22,8 @@ export interface Duplex {
   readonly drop: () => void
   /** Sends the signal that asks the process to end. */
   readonly terminate: () => void
+  /** Something threw and nobody caught it. */
+  readonly fail: () => void
   /** Whether the server has paused its input. */
   readonly paused: () => boolean
 }
@@ -31,6 +33,7 @@ const utf8 = new TextEncoder()
 /** Makes a pair of pipes. */
 export const make: Effect.Effect<Duplex> = Effect.sync(() => {
   const terminated = Deferred.makeUnsafe<void>()
+  const failed = Deferred.makeUnsafe<void>()
   let chunk: ((bytes: Uint8Array) => void) | undefined
   let close: (() => void) | undefined
   let listener: (text: string) => void = () => {}
@@ -88,7 +91,8 @@ export const make: Effect.Effect<Duplex> = Effect.sync(() => {
           queueMicrotask(take)
         }
       },
-      terminated: Deferred.await(terminated)
+      terminated: Deferred.await(terminated),
+      failed: Deferred.await(failed)
     },
     write: (bytes) => {
       input.push(typeof bytes === "string" ? utf8.encode(bytes) : bytes)
@@ -111,6 +115,9 @@ export const make: Effect.Effect<Duplex> = Effect.sync(() => {
     },
     terminate: () => {
       Deferred.doneUnsafe(terminated, Effect.void)
+    },
+    fail: () => {
+      Deferred.doneUnsafe(failed, Effect.void)
     },
     paused: () => paused
   }

@@ -5,6 +5,7 @@
  * exit code 64. This is an edge: it ends the process.
  */
 import { Ids, Limits } from "@errand/protocol"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -60,15 +61,23 @@ export const main = (args: ReadonlyArray<string>): void => {
   if (!stdio) return misused("give --stdio, the one transport there is")
   const options = Options.decode(Options.merge(flags, process.env))
   if (Result.isFailure(options)) return misused(options.failure)
-  const fault = Stdio.fault()
-  if (fault !== undefined) return usage(fault)
+  const unfit = Stdio.fault()
+  if (unfit !== undefined) return usage(unfit)
 
-  process.on("uncaughtException", (error) => fatal("uncaught exception", error))
-  process.on("unhandledRejection", (error) => fatal("unhandled rejection", error))
+  const failed = Deferred.makeUnsafe<void>()
+  // The first fault that nobody caught closes the connection in order and within its bound; after a second nothing is tried.
+  const fault = (what: string) => (error: unknown): void => {
+    if (Deferred.isDoneUnsafe(failed)) return fatal(what, error)
+    report(what, error)
+    Deferred.doneUnsafe(failed, Effect.void)
+    setTimeout(leave, Limits.defaults.base.cleanup_ms, ExitCode.INTERNAL)
+  }
+  process.on("uncaughtException", fault("uncaught exception"))
+  process.on("unhandledRejection", fault("unhandled rejection"))
 
   const program = Effect.gen(function*() {
     const { pipes, signal } = yield* Stdio.open
-    const reason = yield* serve(pipes)
+    const reason = yield* serve({ ...pipes, failed: Deferred.await(failed) })
     return exitCode(reason, signal())
   }).pipe(
     Effect.provide(Layer.mergeAll(
@@ -82,7 +91,11 @@ export const main = (args: ReadonlyArray<string>): void => {
   Effect.runPromise(program).then(leave, (error) => fatal("the server failed", error))
 }
 
-const fatal = (what: string, error: unknown): void => {
+const report = (what: string, error: unknown): void => {
   process.stderr.write(`errand: ${what}: ${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
+}
+
+const fatal = (what: string, error: unknown): void => {
+  report(what, error)
   leave(ExitCode.INTERNAL)
 }
