@@ -51,7 +51,7 @@ const resumed = (
   arguments: Bounds.read(step._tag === "Execute" ? step.arguments : call.arguments),
   activityId: newId() as Ids.ActivityId,
   // told to the model if the call is cut off: whatever was outside of this process may have executed
-  started: step._tag !== "Execute" && step._tag !== "Denied",
+  started: step._tag !== "Execute" && step._tag !== "Begin" && step._tag !== "Denied",
   settled: step._tag === "Completed",
   deferred: undefined
 })
@@ -73,6 +73,7 @@ const rest = (
     case "Denied":
       return pipeline.deliver(agent, call, before.arguments as JsonText, denied(step.message))
     case "Execute":
+    case "Begin":
       return pipeline.settle(agent, call)
     case "SuspendAgain":
       thread.defer(call.id, before.category === "call" ? "call" : "approval", step.arguments)

@@ -12,12 +12,12 @@ import type * as State from "./State.ts"
 import { readState, type Suspension } from "./Stored.ts"
 
 /**
- * What becomes of one open call: it has its result, the host answered or denied it, it has not begun and needs no
- * approval, it may have executed and is closed so, or it is pending again under the same id.
+ * What becomes of one open call: it has its result, the host answered or denied it, it has not begun and takes its whole
+ * way, the question included, it may have executed and is closed so, or it is pending again under the same id.
  */
 export type Step =
   | Extract<Preflight.Step, { readonly _tag: "Completed" | "Answered" | "Denied" }>
-  | Preflight.Call & { readonly _tag: "Execute"; readonly arguments: JsonText }
+  | Preflight.Call & { readonly _tag: "Begin"; readonly arguments: JsonText }
   | Preflight.Call & { readonly _tag: "Unknown" }
   | Preflight.Call & { readonly _tag: "SuspendAgain"; readonly arguments: JsonText }
 
@@ -68,7 +68,7 @@ const ofLater = (call: State.CallState, input: Input): Step => {
   if (done !== null) return done
   if (call.status === "started") return uncertain(call, input.retrySafe)
   return call.category === "local"
-    ? { _tag: "Execute", callId: call.call_id, toolName: call.tool_name, arguments: call.arguments as JsonText }
+    ? { _tag: "Begin", callId: call.call_id, toolName: call.tool_name, arguments: call.arguments as JsonText }
     : again(call)
 }
 

@@ -82,7 +82,7 @@ describe("harness 5: recovery", () => {
     assert.deepStrictEqual(tags(recover({ laterState })), [
       "n0 Completed",
       "n1 Unknown",
-      "n2 Execute",
+      "n2 Begin",
       "n3 SuspendAgain"
     ])
     assert.deepStrictEqual(tags(recover({ laterState: stateOf({ messages: nextResponse, calls: [] }) })), [])
