@@ -18,6 +18,8 @@ export interface AttemptedCall extends Answered {
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
+  /** The question for permission was asked before and answered with yes: for this very call, and for it alone (RSM-2). */
+  readonly approved?: boolean
   /** Set when the arguments were not what the tool takes. */
   misfit?: boolean
 }

@@ -80,7 +80,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           return bounded.failure
         }
 
-        if (decision === "ask") {
+        if (decision === "ask" && call.approved !== true) {
           const verdict = yield* approvals.ask({
             run: agent.run,
             activityId: call.activityId,

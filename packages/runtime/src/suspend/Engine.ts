@@ -16,7 +16,6 @@ import * as LocalTools from "../LocalTools.ts"
 import type { ModelTurn, OfferedTool } from "../ModelTurn.ts"
 import { Outbox } from "../Outbox.ts"
 import { type PermissionRule, Permissions } from "../Permissions.ts"
-import type { RunScope } from "../RunScope.ts"
 import { ToolExecutor, type ToolOutcome } from "../ToolExecutor.ts"
 import { ToolPipeline } from "../ToolPipeline.ts"
 import type { AgentDefinition, HostTool } from "./AgentDefinition.ts"
@@ -33,14 +32,6 @@ export interface Engine {
   /** The system prompt: of the definition, of the offered client tools, and about the output (DCL-9, RUN-7). */
   readonly instructions: string | null
 }
-
-/** The run of a harness; `approved` holds the calls whose approval came with its results. */
-export interface HarnessRun extends RunScope {
-  readonly approved: ReadonlySet<string>
-}
-
-const approvedIn = (run: RunScope, callId: string): boolean =>
-  "approved" in run && (run as HarnessRun).approved.has(callId)
 
 /** What is wrong with arguments by a tool's declared schema; a schema that is no JSON constrains nothing. */
 const schemaCheck = (tool: OfferedTool): (text: string) => JsonValue.Fault | null =>
@@ -137,11 +128,7 @@ export const make = Effect.fnUntraced(function*(
     Layer.provide(catalog),
     Layer.provide(Layer.mergeAll(
       Layer.succeed(ToolExecutor, ToolExecutor.of({ execute })),
-      Layer.succeed(Approvals, {
-        ...approvals,
-        ask: (question) =>
-          approvedIn(question.run, question.callId) ? Effect.succeed("allowed") : approvals.ask(question)
-      }),
+      Layer.succeed(Approvals, approvals),
       outbox._tag === "Some" ? Layer.succeed(Outbox, outbox.value) : Outbox.layerDiscard,
       Layer.succeed(Limits.Limits, limits),
       Layer.succeed(TurnLimit, Infinity),

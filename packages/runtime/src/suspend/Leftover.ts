@@ -53,7 +53,8 @@ const resumed = (
   // told to the model if the call is cut off: whatever was outside of this process may have executed
   started: step._tag !== "Execute" && step._tag !== "Begin" && step._tag !== "Denied",
   settled: step._tag === "Completed",
-  deferred: undefined
+  deferred: undefined,
+  approved: step._tag === "Execute"
 })
 
 /** The rest of one call's way; null where there is none. */

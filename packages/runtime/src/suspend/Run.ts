@@ -21,7 +21,7 @@ import { type Usage } from "../UsageBounds.ts"
 import type { AgentDefinition } from "./AgentDefinition.ts"
 import type { ClientTool } from "./Declaration.ts"
 import type * as Digest from "./Digest.ts"
-import type { Engine, HarnessRun } from "./Engine.ts"
+import type { Engine } from "./Engine.ts"
 import * as Leftover from "./Leftover.ts"
 import * as Output from "./Output.ts"
 import { maxRequests } from "./Preflight.ts"
@@ -161,14 +161,8 @@ const masked = Effect.fnUntraced(function*<Output>(
     const ended: Ended = { threadId, runId, parentRunId, usage: since(usage, start.usage), messages: [] }
     return { _tag: "Failed", ...ended, failure, state: base }
   }
-  const scope: HarnessRun = {
-    sessionId: threadId as Ids.SessionId,
-    runId,
-    ending: "cancelled",
-    approved: new Set(start.steps.filter((step) => step._tag === "Execute").map((step) => step.callId))
-  }
   const agent: Agent = {
-    run: scope,
+    run: { sessionId: threadId as Ids.SessionId, runId, ending: "cancelled" },
     taskId: null,
     subagentId: null,
     parentId: null,

@@ -1,10 +1,22 @@
 /** What a positive approval covers: the call that it was given to, once, and nothing that such a call starts. */
 import { assert, describe, it } from "@effect/vitest"
+import { Conversation, type LocalTools, TaskHistories, Tasks } from "@errand/runtime"
 import { AgentDefinition, type State } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
 import { call, clientTools, completed, Counted, FakeModel, harnessOf, stored, suspended } from "./Rig.ts"
 
 const answered = { calls: { c1: { status: "success", value: 1 } }, approvals: {} } as const
+
+/** Conversations of tasks that live as long as their run. */
+const histories = {
+  open: () => Effect.map(Conversation.memory("tasks"), (history) => ({ ...history, known: false, scope: undefined }))
+}
+
+const withTasks = <A, E>(run: Effect.Effect<A, E>) => Effect.provideService(run, TaskHistories, histories)
+
+const taskTool: Effect.Effect<LocalTools.LocalTool> = Effect.map(Tasks, ({ tool }) => tool).pipe(Effect.provide(Tasks.layer))
+
+const task = (id: string) => call(id, "task", { description: "sub", prompt: "do", profile: "general" })
 
 describe("harness 5: what an approval covers", () => {
   it.effect("RSM-7 SUS-3 HKS-1 a recovery executes no call of a later response that somebody must be asked about", () =>
@@ -36,5 +48,25 @@ describe("harness 5: what an approval covers", () => {
       const decided = { calls: {}, approvals: { d2: { allow: true } } } as const
       completed(yield* asked.resume(stored(again), decided))
       assert.deepStrictEqual(tools.ran, ["danger b"])
+    }))
+
+  it.effect("SUS-3 RSM-2 an approval holds for the one call: not for a subagent's call of the same id", () =>
+    Effect.gen(function*() {
+      const tools = new Counted()
+      const agent = AgentDefinition.make({ tools: [tools.tool("danger", "ask"), yield* taskTool] })
+      const approved = call("w", "danger", { path: "approved" })
+      const model = new FakeModel([
+        { calls: [approved] },
+        { calls: [task("t")] },
+        { calls: [call("w", "danger", { path: "of a subagent" })] },
+        { text: "the subagent ends" },
+        { text: "done" }
+      ])
+      const harness = yield* harnessOf(agent, model)
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      const resume = harness.resume(first.suspension, { calls: {}, approvals: { w: { allow: true } } })
+      completed(yield* withTasks(resume))
+      assert.strictEqual(model.requests.length, 5)
+      assert.deepStrictEqual(tools.ran, ["danger approved"])
     }))
 })
