@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Agent } from "../Agent.ts"
-import type { LoopError } from "../AgentLoop.ts"
+import { EnclosingLoop, type LoopError } from "../AgentLoop.ts"
 import { rootView } from "../Catalog.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
@@ -175,7 +175,9 @@ const masked = Effect.fnUntraced(function*<Output>(
     suspends: start.suspends,
     bounds: host.definition.bounds
   }
-  const exit = yield* Effect.exit(restore(cancellable(work(host, start, agent, thread), start.cancelled)))
+  // what executes in this run finds its loop, whoever settles the call: the loop, or the resume before it (CHD-2)
+  const working = Effect.provideService(work(host, start, agent, thread), EnclosingLoop, start.engine.loop)
+  const exit = yield* Effect.exit(restore(cancellable(working, start.cancelled)))
   const ended: Ended = { threadId, runId, parentRunId, usage: since(usage, start.usage), messages: thread.added() }
   if (Exit.isFailure(exit)) {
     const failure = failureOf(exit.cause)

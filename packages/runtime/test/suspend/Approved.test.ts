@@ -1,8 +1,10 @@
 /** What a positive approval covers: the call that it was given to, once, and nothing that such a call starts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Conversation, type LocalTools, TaskHistories, Tasks } from "@errand/runtime"
-import { AgentDefinition, type State } from "@errand/runtime/suspend"
+import { AgentDefinition, HostTool, type State } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ok } from "./Fixture.ts"
 import { call, clientTools, completed, Counted, FakeModel, harnessOf, stored, suspended } from "./Rig.ts"
 
 const answered = { calls: { c1: { status: "success", value: 1 } }, approvals: {} } as const
@@ -14,7 +16,9 @@ const histories = {
 
 const withTasks = <A, E>(run: Effect.Effect<A, E>) => Effect.provideService(run, TaskHistories, histories)
 
-const taskTool: Effect.Effect<LocalTools.LocalTool> = Effect.map(Tasks, ({ tool }) => tool).pipe(Effect.provide(Tasks.layer))
+const taskTool: Effect.Effect<LocalTools.LocalTool> = Effect.map(Tasks, ({ tool }) => tool).pipe(
+  Effect.provide(Tasks.layer)
+)
 
 const task = (id: string) => call(id, "task", { description: "sub", prompt: "do", profile: "general" })
 
@@ -68,5 +72,42 @@ describe("harness 5: what an approval covers", () => {
       completed(yield* withTasks(resume))
       assert.strictEqual(model.requests.length, 5)
       assert.deepStrictEqual(tools.ran, ["danger approved"])
+    }))
+})
+
+describe("harness 6: what an approved call starts", () => {
+  it.effect("CHD-2 a child inside of an approved call runs with deferral off, as in any other", () =>
+    Effect.gen(function*() {
+      const inner = new FakeModel([{ calls: [call("c1", "free_form")] }, { text: "could not ask" }])
+      const child = yield* harnessOf(AgentDefinition.make({ clientTools }), inner)
+      const delegate = ok(HostTool.make({
+        name: "delegate",
+        description: "Runs a child.",
+        permission: "ask",
+        parameters: Schema.Struct({}),
+        execute: () =>
+          child.run({ prompt: "go", deferredToolsSupported: true }).pipe(
+            Effect.map((result) => completed(result).output),
+            Effect.mapError(String)
+          )
+      }))
+      const model = new FakeModel([{ calls: [call("d", "delegate")] }, { text: "ok" }])
+      const harness = yield* harnessOf(AgentDefinition.make({ clientTools, tools: [delegate] }), model)
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      completed(yield* harness.resume(first.suspension, { calls: {}, approvals: { d: { allow: true } } }))
+      assert.deepStrictEqual(inner.requests.map(({ tools }) => tools), [[], []])
+      assert.include(JSON.stringify(model.requests[1]!.messages), "could not ask")
+    }))
+
+  it.effect("BLT-2 RSM-2 an approved task finds the loop that it delegates to", () =>
+    Effect.gen(function*() {
+      const tool = yield* taskTool
+      const agent = AgentDefinition.make({ tools: [tool], permissions: [{ tool: "task", allow: "ask" }] })
+      const model = new FakeModel([{ calls: [task("t")] }, { text: "the subagent ends" }, { text: "done" }])
+      const harness = yield* harnessOf(agent, model)
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      const resume = harness.resume(first.suspension, { calls: {}, approvals: { t: { allow: true } } })
+      assert.strictEqual(completed(yield* withTasks(resume)).output, "done")
+      assert.include(JSON.stringify(model.requests[2]!.messages), "the subagent ends")
     }))
 })
