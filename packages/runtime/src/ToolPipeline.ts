@@ -16,7 +16,7 @@ import { type Agent, ownerOf } from "./Agent.ts"
 import { Approvals } from "./Approvals.ts"
 import * as Bounds from "./Bounds.ts"
 import * as CallEnds from "./CallEnds.ts"
-import { Catalog, type CatalogTool, type ToolKind } from "./Catalog.ts"
+import { Catalog, type CatalogTool } from "./Catalog.ts"
 import type { Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
 import { askAfter, askBefore, type HookedCall, HookRejected, ToolHooks, type ToolHooksService } from "./Hooks.ts"
@@ -43,7 +43,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
     args: JsonText,
     answer: ToolOutcome
   ) => Effect.Effect<void, StorageFailed>
-  /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2). */
+  /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2): the answer, if there is one. */
   readonly close: (agent: Agent, calls: ReadonlyArray<PipelineCall>) => Effect.Effect<void, StorageFailed>
 }>()("@errand/runtime/ToolPipeline") {
   static readonly layerNoDeps = Layer.effect(
@@ -134,9 +134,9 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         )
       })
 
-      const kindOf = (agent: Agent, call: AttemptedCall): ToolKind | undefined => {
+      const toolOf = (agent: Agent, call: AttemptedCall): CatalogTool | undefined => {
         const resolution = catalog.resolve(agent.view, call.asked)
-        return resolution._tag === "Tool" ? resolution.tool.kind : undefined
+        return resolution._tag === "Tool" ? resolution.tool : undefined
       }
       const activity = (agent: Agent, call: AttemptedCall, status: "running" | Outcome) =>
         emit(outbox, {
@@ -176,7 +176,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           call.deferred = outcome
           return
         }
-        const kind = kindOf(agent, call)
+        const kind = toolOf(agent, call)?.kind
         const end = ToolContent.encode(CallEnds.endOf(outcome, kind, CallEnds.undeferrable), kind)
         yield* agent.history.append([record(agent, call, end)])
         call.settled = true
@@ -195,6 +195,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         yield* activity(agent, call, "running")
         const tool = catalog.tools.find((tool) => tool.name === call.name)
         const safe = CallEnds.protect(tool, answer, maxBytes)
+        call.answer = safe
         const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
         const outcome = plain ? safe : yield* outcomeOf(
           call,
@@ -242,7 +243,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
               outcomeOf(call, exit),
               () => Effect.ignore(end("cancelled"), { log: "Error" })
             )
-            const kind = kindOf(agent, call)
+            const kind = toolOf(agent, call)?.kind
             const settled = CallEnds.endOf(outcome, kind, CallEnds.undeferrableInside)
             if (within !== undefined) within.answer = settled
             return yield* Effect.match(end(ToolContent.encode(settled, kind).outcome), {
@@ -255,14 +256,22 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           })
         )
 
+      /** What was answered stays answered, whatever cut the call off. */
+      const cutOff = (agent: Agent, call: PipelineCall): ToolContent.ToolContent => {
+        const tool = toolOf(agent, call)
+        return call.answer === undefined
+          ? ToolContent.cancelled(tool?.kind, call.started)
+          : ToolContent.encode(CallEnds.protect(tool, call.answer, maxBytes), tool?.kind)
+      }
+
       const close = Effect.fnUntraced(function*(agent: Agent, calls: ReadonlyArray<PipelineCall>) {
         const open = calls.filter((call) => !call.settled)
         if (open.length === 0) return
-        const ends = open.map((call) => ToolContent.cancelled(kindOf(agent, call), call.started))
+        const ends = open.map((call) => cutOff(agent, call))
         yield* agent.history.append(open.map((call, i) => record(agent, call, ends[i]!)))
-        for (const call of open) {
+        for (const [i, call] of open.entries()) {
           call.settled = true
-          yield* activity(agent, call, "cancelled")
+          yield* activity(agent, call, ends[i]!.outcome)
         }
       })
 

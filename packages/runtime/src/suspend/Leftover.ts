@@ -12,7 +12,7 @@ import * as Bounds from "../Bounds.ts"
 import type { StorageFailed } from "../History.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import * as Redaction from "../Redaction.ts"
-import type { ToolOutcome } from "../ToolExecutor.ts"
+import type { Answered, ToolOutcome } from "../ToolExecutor.ts"
 import type { Engine } from "./Engine.ts"
 import type * as Preflight from "./Preflight.ts"
 import type * as Recovery from "./Recovery.ts"
@@ -36,6 +36,14 @@ const denied = (message: string | null): ToolOutcome => ({
   }`
 })
 
+/** What the host said of a call: known from the beginning, so that a run which is cut off keeps it too. */
+const answerOf = (step: Step): Answered =>
+  step._tag === "Answered"
+    ? { answer: step.outcome }
+    : step._tag === "Denied"
+    ? { answer: denied(step.message) }
+    : {}
+
 const resumed = (
   step: Step,
   call: CallState,
@@ -54,7 +62,8 @@ const resumed = (
   started: step._tag !== "Execute" && step._tag !== "Begin" && step._tag !== "Denied",
   settled: step._tag === "Completed",
   deferred: undefined,
-  approved: step._tag === "Execute"
+  approved: step._tag === "Execute",
+  ...answerOf(step)
 })
 
 /** The rest of one call's way; null where there is none. */
@@ -70,9 +79,8 @@ const rest = (
     case "Completed":
       return null
     case "Answered":
-      return pipeline.deliver(agent, call, before.arguments as JsonText, step.outcome)
     case "Denied":
-      return pipeline.deliver(agent, call, before.arguments as JsonText, denied(step.message))
+      return pipeline.deliver(agent, call, before.arguments as JsonText, call.answer!)
     case "Execute":
     case "Begin":
       return pipeline.settle(agent, call)

@@ -80,6 +80,10 @@ const defer = Effect.fnUntraced(function*(
   thread: Thread,
   calls: ReadonlyArray<PipelineCall>
 ) {
+  if (agent.run.failure !== undefined) {
+    yield* pipeline.close(agent, calls)
+    return yield* agent.run.failure
+  }
   const deferred = calls.filter((call) => call.deferred !== undefined)
   for (const call of deferred.slice(0, maxRequests)) {
     thread.defer(call.id, call.deferred!.category, call.deferred!.arguments)

@@ -6,6 +6,7 @@
  * moment, so that a later write never holds less than an earlier one.
  */
 import type { JsonText } from "@errand/protocol"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
@@ -16,7 +17,7 @@ import type { Usage } from "../UsageBounds.ts"
 import * as MessageText from "./MessageText.ts"
 import * as State from "./State.ts"
 
-/** Stores a state for recovery; a failure ends the run with `storage_failed`. */
+/** Stores a state for recovery; whatever it ends with but success ends the run with `storage_failed`. */
 export type Checkpoint = (state: State.State) => Effect.Effect<void, unknown>
 
 const noResults: ReadonlyArray<State.CallState> = []
@@ -129,7 +130,10 @@ export class Thread implements History {
     const { checkpoint } = this
     if (checkpoint === null) return Effect.void
     return this.writing.withPermit(Effect.suspend(() => checkpoint(this.state()))).pipe(
-      Effect.catch((cause) => Effect.fail(new StorageFailed({ message: `the checkpoint failed: ${String(cause)}` })))
+      Effect.catchCause((cause) =>
+        Effect.fail(new StorageFailed({ message: `the checkpoint failed: ${String(Cause.squash(cause))}` }))
+      ),
+      Effect.uninterruptible
     )
   }
 
@@ -155,7 +159,9 @@ export class Thread implements History {
         return false
       }
       case "result": {
-        const { content, index, outcome } = record
+        const { content, id, index, outcome } = record
+        // a result stays the one that it was when only its checkpoint failed and it is told again
+        if (this.calls[index]?.call_id !== id || this.calls[index].status === "completed") return false
         this.calls[index] = { ...this.calls[index]!, status: "completed", outcome, content }
         this.complete()
         return true
