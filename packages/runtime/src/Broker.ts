@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
+import * as CallStart from "./CallStart.ts"
 import { answered, busy, expired } from "./ClientOutcome.ts"
 import { Outbox, type Waiting } from "./Outbox.ts"
 import type { CancelReason } from "./RunScope.ts"
@@ -120,7 +121,7 @@ export class Broker extends Context.Service<Broker, {
         Effect.suspend(() => sleeper === undefined ? Effect.void : Fiber.interrupt(sleeper))
       )
 
-      const call = (invocation: ToolInvocation): Effect.Effect<ToolOutcome> =>
+      const publish = (invocation: ToolInvocation): Effect.Effect<ToolOutcome> =>
         Effect.callback<ToolOutcome>((resume) => {
           const deadline = now() + invocation.timeoutMs
           const call_id = newId() as Ids.CallId
@@ -155,6 +156,8 @@ export class Broker extends Context.Service<Broker, {
             if (remove(one)) notify(one, run.ending)
           })
         })
+
+      const call = (invocation: ToolInvocation) => CallStart.marked(invocation, publish)
 
       const accept = (answer: CallAnswer, acknowledge: () => void): boolean => {
         const one = pending.get(answer.call_id)

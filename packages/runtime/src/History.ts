@@ -84,6 +84,8 @@ export interface History {
   checker?: Checker | undefined
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
+  /** Notes that a call starts with these arguments, where a run may be recovered; absent where nothing asks (RSM-9). */
+  readonly start?: (callId: string, args: JsonText) => Effect.Effect<void, StorageFailed>
 }
 
 /** The conversation of a delegated task; `known` says whether it had one before, `scope` what was saved with it. */

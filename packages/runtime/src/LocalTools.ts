@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as CallStart from "./CallStart.ts"
 import { Catalog, type CatalogTool, clientTool } from "./Catalog.ts"
 import { answered, busy, expired } from "./ClientOutcome.ts"
 import { type ExecutionOutcome, ToolExecutor, type ToolInvocation, type ToolOutcome } from "./ToolExecutor.ts"
@@ -26,13 +27,16 @@ export interface LocalTool extends CatalogTool {
   readonly execute: Execute
 }
 
-/** An executor for local tools; what is none of them goes to `otherwise`. */
+/** An executor for local tools, which marks their starts; what is none of them goes to `otherwise`. */
 export const router = <O extends ExecutionOutcome>(
   tools: ReadonlyArray<LocalTool>,
   otherwise: (call: ToolInvocation) => Effect.Effect<O>
 ): (call: ToolInvocation) => Effect.Effect<O | ToolOutcome> => {
-  const byName = new Map(tools.map((tool): [string, typeof otherwise | Execute] => [tool.name, tool.execute]))
-  return (call) => (byName.get(call.name) ?? otherwise)(call)
+  const byName = new Map(tools.map((tool) => [tool.name, tool.execute]))
+  return (call) => {
+    const execute = byName.get(call.name)
+    return execute === undefined ? otherwise(call) : CallStart.marked(call, execute)
+  }
 }
 
 /** A program whose tools are all local: its catalog and its executor, no wire. */

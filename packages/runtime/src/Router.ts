@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Bounds from "./Bounds.ts"
 import { Broker } from "./Broker.ts"
+import * as CallStart from "./CallStart.ts"
 import { clientTool } from "./Catalog.ts"
 import * as Deferral from "./Deferral.ts"
 import { type ExecutionOutcome, ToolExecutor, type ToolInvocation } from "./ToolExecutor.ts"
@@ -38,9 +39,11 @@ export class LiveToolUnsupported extends Data.TaggedError("LiveToolUnsupported")
   }
 }
 
-/** Chooses by the tool's name. */
-export const make = (routes: ReadonlyMap<string, Route>, otherwise: Route): Route => (call) =>
-  (routes.get(call.name) ?? otherwise)(call)
+/** Chooses by the tool's name. A route executes, so its start is marked; `otherwise` is an executor, which does so itself. */
+export const make = (routes: ReadonlyMap<string, Route>, otherwise: Route): Route => (call) => {
+  const route = routes.get(call.name)
+  return route === undefined ? otherwise(call) : CallStart.marked(call, route)
+}
 
 /** Which tools go over the wire, which are handled here; all others are deferred. */
 export interface Routes {
@@ -83,8 +86,10 @@ export const layer = (routes: Routes): Layer.Layer<ToolExecutor, LiveToolUnsuppo
     ToolExecutor,
     Effect.gen(function*() {
       const overWire = yield* live(routes.live ?? [])
-      const byName = new Map<string, Route>(Object.entries(routes.handlers ?? {}))
-      for (const { name } of routes.live ?? []) byName.set(name, overWire)
-      return ToolExecutor.of({ execute: make(byName, Deferral.execute) })
+      const lent = new Set((routes.live ?? []).map(({ name }) => name))
+      const handled = new Map(Object.entries(routes.handlers ?? {}).filter(([name]) => !lent.has(name)))
+      return ToolExecutor.of({
+        execute: make(handled, (call) => lent.has(call.name) ? overWire(call) : Deferral.execute(call))
+      })
     })
   )

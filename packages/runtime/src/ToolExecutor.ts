@@ -70,7 +70,10 @@ export interface DeferredOutcome {
 /** What came of executing a call: its end, or that it has none in this run. */
 export type ExecutionOutcome = ToolOutcome | DeferredOutcome
 
-/** Executes admitted calls: over the wire (`Broker`), in this process (`ToolHandlers`), or by ending the run. */
+/**
+ * Executes admitted calls: over the wire (`Broker`), in this process (`LocalTools`), or by ending the run (`Deferral`). One
+ * of a program's own executes within `CallStart.marked`, so that a run which is recovered executes nothing twice (RSM-9).
+ */
 export class ToolExecutor extends Context.Service<ToolExecutor, {
   readonly execute: (call: ToolInvocation) => Effect.Effect<ExecutionOutcome>
 }>()("@errand/runtime/ToolExecutor") {}

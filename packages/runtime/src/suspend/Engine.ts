@@ -16,13 +16,12 @@ import * as LocalTools from "../LocalTools.ts"
 import type { ModelTurn, OfferedTool } from "../ModelTurn.ts"
 import { Outbox } from "../Outbox.ts"
 import { type PermissionRule, Permissions } from "../Permissions.ts"
-import { ToolExecutor, type ToolOutcome } from "../ToolExecutor.ts"
+import { ToolExecutor } from "../ToolExecutor.ts"
 import { ToolPipeline } from "../ToolPipeline.ts"
 import type { AgentDefinition, HostTool } from "./AgentDefinition.ts"
 import { argumentsCheck, type ClientTool } from "./Declaration.ts"
 import * as JsonValue from "./JsonValue.ts"
 import type { Surface, SurfaceTool } from "./Surface.ts"
-import { Thread } from "./Thread.ts"
 
 /** What runs on one surface. */
 export interface Engine {
@@ -73,27 +72,6 @@ const entryOf = (tool: SurfaceTool, host: HostTool | undefined, validate: boolea
     : { ...host, ...misfit }
 }
 
-const unsaved: ToolOutcome = {
-  _tag: "Refused",
-  code: "storage_failed",
-  message: "That the call starts could not be recorded. It was not executed."
-}
-
-/** Marks a call as started, and has that stored, before its tool runs (RSM-9). */
-const started = (tool: HostTool): HostTool => ({
-  ...tool,
-  execute: (call) =>
-    call.agent.history instanceof Thread
-      ? Effect.matchEffect(call.agent.history.start(call.callId, call.arguments), {
-        onFailure: (error) => {
-          call.agent.run.failure ??= error
-          return Effect.succeed(unsaved)
-        },
-        onSuccess: () => tool.execute(call)
-      })
-      : tool.execute(call)
-})
-
 /** Builds what the runs on a surface share. */
 export const make = Effect.fnUntraced(function*(
   definition: AgentDefinition<unknown, ClientTool>,
@@ -122,7 +100,7 @@ export const make = Effect.fnUntraced(function*(
     })
   ).pipe(Layer.provide(Catalog.layerOf(tools)))
   const limits = limitsOf(yield* Limits.Limits, resultBytes)
-  const execute = LocalTools.router(definition.tools.map(started), executor.execute)
+  const execute = LocalTools.router(definition.tools, executor.execute)
   const layer = AgentLoop.layerNoDeps.pipe(
     Layer.provideMerge(ToolPipeline.layerNoDeps),
     Layer.provide(catalog),
