@@ -4,8 +4,12 @@
  * Rule: the words tell the model plainly whether the tool ran; what came from outside is protected before it is in them.
  */
 import type { JsonText } from "@errand/protocol"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { CatalogTool, ToolKind } from "./Catalog.ts"
+import type { AttemptedCall } from "./PipelineCall.ts"
 import * as Redaction from "./Redaction.ts"
 import type { ExecutionOutcome, ToolOutcome } from "./ToolExecutor.ts"
 
@@ -91,3 +95,22 @@ export const rejected = (tool: CatalogTool | undefined, reason: string): ToolOut
   code: tool?.kind === "client" ? "client_tool_result_rejected" : "result_rejected",
   message: Redaction.protectMessage(`The tool executed, but its result cannot be shown: ${reason}.`, 1000)
 })
+
+/** What makes an effect interruptible again in a region that is not. */
+export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/**
+ * What came of an attempt. One that somebody cut off before the tool told anything stays interrupted; a tool that
+ * interrupts itself failed, like one that dies, and takes nobody with it (RUN-2).
+ */
+export const ofExit = <O extends ExecutionOutcome>(
+  call: AttemptedCall,
+  exit: Exit.Exit<O>,
+  restore: Restore
+): Effect.Effect<O | ToolOutcome> => {
+  if (Exit.isSuccess(exit)) return exit
+  const failed = Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), unexpected)
+  if (!Cause.hasInterrupts(exit.cause)) return failed
+  // whoever was interrupted from outside is so again as soon as that is allowed
+  return call.answer === undefined ? Effect.andThen(restore(Effect.void), failed) : Effect.succeed(call.answer)
+}

@@ -5,7 +5,7 @@
  * bounded, asked for and protected like the original.
  */
 import type { JsonText } from "@errand/protocol"
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -46,11 +46,12 @@ export const ToolHooks = Context.Reference<ToolHooksService | null>("@errand/run
   defaultValue: () => null
 })
 
-/** What a hook that failed by a fault of its own comes to; interruption stays one. */
+/** Interrupts the fiber if somebody has. */
+const ifInterrupted = Effect.uninterruptibleMask((restore) => restore(Effect.void))
+
+/** What a hook that failed by a fault of its own comes to, interrupting itself included; who is interrupted stays so. */
 const broken = <A>(call: HookedCall, verdict: A) => (cause: Cause.Cause<never>): Effect.Effect<A> =>
-  Cause.hasInterrupts(cause)
-    ? Effect.failCause(cause)
-    : Effect.as(Effect.logError(`a hook of ${call.tool} failed`, cause), verdict)
+  Effect.andThen(ifInterrupted, Effect.as(Effect.logError(`a hook of ${call.tool} failed`, cause), verdict))
 
 /** Asks before a call; a hook that fails denies. */
 export const askBefore = (hooks: ToolHooksService, call: HookedCall): Effect.Effect<BeforeVerdict> =>

@@ -6,10 +6,8 @@
  * was answered is recorded whatever happens meanwhile.
  */
 import { Ids, type JsonText, Limits } from "@errand/protocol"
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { type Agent, ownerOf } from "./Agent.ts"
@@ -25,8 +23,6 @@ import { emit, Outbox } from "./Outbox.ts"
 import type { AttemptedCall, PipelineCall } from "./PipelineCall.ts"
 import * as ToolContent from "./ToolContent.ts"
 import { type ExecutionOutcome, type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Takes tool calls through the steps. */
 export class ToolPipeline extends Context.Service<ToolPipeline, {
@@ -167,10 +163,10 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
       })
 
       // Not an `Effect.gen` inside of the mask: a generator function that is made anew for each call costs 4 us.
-      const settleMasked = Effect.fnUntraced(function*(agent: Agent, call: PipelineCall, restore: Restore) {
+      const settleMasked = Effect.fnUntraced(function*(agent: Agent, call: PipelineCall, restore: CallEnds.Restore) {
         yield* activity(agent, call, "running")
         const exit = yield* Effect.exit(restore(attempt(agent, call)))
-        const outcome = yield* outcomeOf(call, exit)
+        const outcome = yield* CallEnds.ofExit(call, exit, restore)
         if (outcome._tag === "Deferred" && agent.suspends === true) {
           call.started = false
           call.deferred = outcome
@@ -190,16 +186,17 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         call: PipelineCall,
         args: JsonText,
         answer: ToolOutcome,
-        restore: Restore
+        restore: CallEnds.Restore
       ) {
         yield* activity(agent, call, "running")
         const tool = catalog.tools.find((tool) => tool.name === call.name)
         const safe = CallEnds.protect(tool, answer, maxBytes)
         call.answer = safe
         const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
-        const outcome = plain ? safe : yield* outcomeOf(
+        const outcome = plain ? safe : yield* CallEnds.ofExit(
           call,
-          yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe)))
+          yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe))),
+          restore
         )
         const end = ToolContent.encode(outcome, tool?.kind ?? "client")
         yield* agent.history.append([record(agent, call, end)])
@@ -240,7 +237,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
             yield* activity(agent, call, "running")
             const exit = yield* Effect.exit(restore(attempt(agent, call)))
             const outcome = yield* Effect.tapCause(
-              outcomeOf(call, exit),
+              CallEnds.ofExit(call, exit, restore),
               () => Effect.ignore(end("cancelled"), { log: "Error" })
             )
             const kind = toolOf(agent, call)?.kind
@@ -278,18 +275,6 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
       return ToolPipeline.of({ attempt, nested, settle, deliver, close })
     })
   )
-}
-
-/** What came of an attempt; one that was cut off before the tool told anything stays interrupted. */
-const outcomeOf = <O extends ExecutionOutcome>(
-  call: AttemptedCall,
-  exit: Exit.Exit<O>
-): Effect.Effect<O | ToolOutcome> => {
-  if (Exit.isSuccess(exit)) return exit
-  if (!Cause.hasInterrupts(exit.cause)) {
-    return Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), CallEnds.unexpected)
-  }
-  return call.answer === undefined ? Effect.failCause(exit.cause) : Effect.succeed(call.answer)
 }
 
 const hookedCall = (agent: Agent, call: AttemptedCall, tool: CatalogTool, args: JsonText): HookedCall => ({
