@@ -85,11 +85,15 @@ export const check = (toolsets: ReadonlyArray<ClientToolset>): Result.Result<voi
   return Result.succeed(undefined)
 }
 
-/** What a definition says about client tools; nothing by default (DCL-4). */
-export const spec = <Tool extends ClientTool = never>(
-  options: { readonly defaultToolsets?: ReadonlyArray<ClientToolset<Tool>>; readonly allowRunOverride?: boolean } = {}
-): Result.Result<ClientToolsSpec<Tool>, ClientToolsetInvalid> => {
-  const defaultToolsets = Object.freeze([...options.defaultToolsets ?? []])
+/** What a definition says about client tools; nothing by default (DCL-4). The tools of each toolset keep their types. */
+export const spec = <const Tools extends ReadonlyArray<ClientTool> = readonly []>(
+  options: {
+    readonly defaultToolsets?: { readonly [At in keyof Tools]: ClientToolset<Tools[At]> }
+    readonly allowRunOverride?: boolean
+  } = {}
+): Result.Result<ClientToolsSpec<Tools[number]>, ClientToolsetInvalid> => {
+  const given: ReadonlyArray<ClientToolset<Tools[number]>> = options.defaultToolsets ?? []
+  const defaultToolsets = Object.freeze([...given])
   return Result.map(
     check(defaultToolsets),
     () => Object.freeze({ defaultToolsets, allowRunOverride: options.allowRunOverride ?? false })

@@ -1,10 +1,17 @@
 /** What the compiler refuses: each expected error is a misuse that would otherwise be found by the preflight (DCL-2). */
 import { assert, describe, it } from "@effect/vitest"
-import { AgentDefinition, type Harness, type Pending, type RunResult } from "@errand/runtime/suspend"
+import {
+  AgentDefinition,
+  ClientTool,
+  ClientToolset,
+  type Harness,
+  type Pending,
+  type RunResult
+} from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ok } from "./Fixture.ts"
-import { call, clientTools, FakeModel, harnessOf, suspended } from "./Rig.ts"
+import { call, clientTools, FakeModel, free, harnessOf, suspended } from "./Rig.ts"
 
 const agent = AgentDefinition.make({ clientTools, output: Schema.Struct({ answer: Schema.Int }) })
 
@@ -45,6 +52,41 @@ describe("harness 1: types on both sides", () => {
       assert.isUndefined(one.allow)
       // @ts-expect-error no tool of this name is declared
       assert.isFalse(one.toolName === "other_tool")
+    }))
+
+  it.effect("DCL-3 DCL-4 toolsets of different tools are declared together, and each answer keeps its type", () =>
+    Effect.gen(function*() {
+      const parameters = Schema.Struct({ x: Schema.String })
+      const text = ok(ClientTool.make({ name: "text", description: "d", parameters, success: Schema.String }))
+      const flag = ok(ClientTool.make({ name: "flag", description: "d", parameters, success: Schema.Boolean }))
+      const plain = ok(ClientTool.raw({ name: "plain", description: "d", parameters: { type: "object" } }))
+      const spec = ok(ClientToolset.spec({
+        defaultToolsets: [
+          ok(ClientToolset.make("one", [text])),
+          ok(ClientToolset.make("two", [flag, plain])),
+          ok(ClientToolset.make("three", [free]))
+        ]
+      }))
+      const calls = [call("c1", "text", { x: "" }), call("c2", "flag", { x: "" }), call("c3", "plain")]
+      const harness = yield* harnessOf(AgentDefinition.make({ clientTools: spec }), new FakeModel([{ calls }]))
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      for (const one of ok(harness.pending(first.suspension)).calls) {
+        switch (one.toolName) {
+          case "text":
+            // @ts-expect-error the success schema of this one says text
+            assert.deepInclude(one.succeed(true), { callId: "c1" })
+            break
+          case "flag":
+            // @ts-expect-error the success schema of this one says a boolean
+            assert.deepInclude(one.succeed(""), { callId: "c2" })
+            break
+          case "plain":
+          case "free_form":
+            assert.deepInclude(one.succeed(1), { callId: "c3" })
+        }
+        // @ts-expect-error no tool of this name is declared
+        assert.isFalse(one.toolName === "other_tool")
+      }
     }))
 
   it("RUN-7 the output has the type of its schema", () => {
