@@ -233,7 +233,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       sealed: false,
       steps,
       before: suspension.requests,
-      input: bindings.input ?? null,
+      input: Recovery.untold(plan, bindings.input ?? null),
       usage: usageOf(state, bindings.resumeUsage === true)
     })
   })

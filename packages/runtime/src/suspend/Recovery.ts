@@ -6,6 +6,7 @@
  */
 import type { JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
+import * as MessageText from "./MessageText.ts"
 import * as Preflight from "./Preflight.ts"
 import { DeferredRequestMismatch, type ResumeError } from "./ResumeError.ts"
 import type * as State from "./State.ts"
@@ -102,6 +103,13 @@ export const check = (input: Input): Result.Result<RecoveryPlan, ResumeError> =>
     steps: state.calls.map((call, index) => same ? ofSuspended(call, steps[index]!, input) : ofLater(call, input))
   })
 }
+
+/** An input as far as the history of the later state does not hold it already: it is told once, like an answer (RSM-7). */
+export const untold = ({ state, suspension }: RecoveryPlan, input: string | null): string | null =>
+  input !== null &&
+    state.messages.slice(suspension.state.messages.length).includes(MessageText.encode({ role: "user", text: input }))
+    ? null
+    : input
 
 /**
  * What becomes of the open calls of a suspended state when a new prompt comes without results: each may have executed
