@@ -64,7 +64,10 @@ export interface Harness<Output, Tool extends ClientTool> {
     results: GivenResults,
     bindings?: ResumeBindings
   ) => Effect.Effect<RunResult<Output>, ResumeRefused>
-  /** Goes on after a resume that was interrupted; `laterState` is what `checkpoint` got last, null without one (RSM-7). */
+  /**
+   * Goes on after a resume that was interrupted; `laterState` is what `checkpoint` got last, null without one (RSM-7). One
+   * that runs or has an outcome in this process is not recovered: `SuspensionConsumed`.
+   */
   readonly recover: (
     suspension: unknown,
     results: GivenResults,
@@ -160,12 +163,13 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
   const isRetrySafe = ({ surface }: Engine.Engine) => (name: string): boolean =>
     retrySafe.has(name) || surface.tools.get(name)?.client?.retrySafe === true
 
-  const once = (suspension: Suspension.Suspension, mark: string, given: unknown, start: Run.Start) =>
+  const once = (suspension: Suspension.Suspension, given: unknown, start: Run.Start, recovers = false) =>
     ledger.once(
-      suspension.digest + mark,
+      suspension.digest,
       Digest.brief(JSON.stringify(given)),
       () => new SuspensionConsumed({ details: { threadId: suspension.thread_id, runId: suspension.run_id } }),
-      Run.run(host, start)
+      Run.run(host, start),
+      recovers
     )
 
   const preflight = Effect.fnUntraced(function*(suspension: unknown, given: GivenResults, bindings: ResumeBindings) {
@@ -208,7 +212,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
     const { begun, input } = yield* preflight(stored, given, bindings)
     const { steps, suspension } = yield* Effect.fromResult(Preflight.check(input))
     const { state } = suspension
-    return yield* once(suspension, "", [steps, bindings.input ?? null], {
+    return yield* once(suspension, [steps, bindings.input ?? null], {
       ...begun,
       threadId: state.thread_id,
       base: state,
@@ -226,7 +230,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       Recovery.check({ ...input, laterState: later, retrySafe: isRetrySafe(begun.engine) })
     )
     const { state, steps, suspension } = plan
-    return yield* once(suspension, `:recover:${Digest.brief(JSON.stringify(state))}`, [steps, bindings.input ?? null], {
+    const start: Run.Start = {
       ...begun,
       threadId: state.thread_id,
       base: state,
@@ -235,7 +239,8 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       before: suspension.requests,
       input: Recovery.untold(plan, bindings.input ?? null),
       usage: usageOf(state, bindings.resumeUsage === true)
-    })
+    }
+    return yield* once(suspension, ["recover", state, steps, bindings.input ?? null], start, true)
   })
 
   const abandon: Harness<Output, Tool>["abandon"] = Effect.fnUntraced(function*(suspended, prompt, bindings = {}) {
@@ -252,7 +257,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       input: prompt,
       usage: usageOf(state, bindings.resumeUsage === true)
     }
-    return yield* suspension === null ? Run.run(host, start) : once(suspension, "", ["abandon", prompt], start)
+    return yield* suspension === null ? Run.run(host, start) : once(suspension, ["abandon", prompt], start)
   })
 
   return {
