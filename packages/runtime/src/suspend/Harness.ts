@@ -27,6 +27,7 @@ import { limits as resultLimits } from "./ResultsCheck.ts"
 import { type ResumeError, SuspensionInvalid } from "./ResumeError.ts"
 import { Ledger, SuspensionConsumed } from "./Resumes.ts"
 import * as Run from "./Run.ts"
+import * as RunInput from "./RunInput.ts"
 import type { RunResult } from "./RunResult.ts"
 import * as State from "./State.ts"
 import * as Stored from "./Stored.ts"
@@ -48,14 +49,17 @@ export interface Options {
 export type GivenResults = Results | ReadonlyArray<Pending.Given>
 
 /** Why a run that goes on from a suspension does not start. */
-export type ResumeRefused = ResumeError | SuspensionConsumed | Surface.SurfaceInvalid
+export type ResumeRefused = ResumeError | SuspensionConsumed | Surface.SurfaceInvalid | RunInput.RunInputInvalid
+
+/** Why a run does not start. */
+export type RunRefused = Surface.SurfaceInvalid | SuspensionInvalid | ThreadSuspended | RunInput.RunInputInvalid
 
 /** The runs of one definition. */
 export interface Harness<Output, Tool extends ClientTool> {
   /** Runs a prompt in a new thread, or in the one whose `state` is given; with `prompt: null` it goes on from the state. */
   readonly run: (
     input: { readonly prompt: string | null; readonly state?: unknown; readonly threadId?: string } & Bindings
-  ) => Effect.Effect<RunResult<Output>, Surface.SurfaceInvalid | SuspensionInvalid | ThreadSuspended>
+  ) => Effect.Effect<RunResult<Output>, RunRefused>
   /** What a suspension waits for, from storage alone; its digest is checked. */
   readonly pending: (suspension: unknown) => Result.Result<Pending.Pending<Tool>, Suspension.OpenError>
   /** Goes on with the answers to everything that is pending (RSM-2); the same suspension starts one run (RSM-6). */
@@ -148,6 +152,8 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
 
   /** What every start has of its bindings; deferral is off inside of another run's tool call, whatever they say (CHD-2). */
   const begin = Effect.fnUntraced(function*(bindings: Bindings) {
+    const wrong = RunInput.check(bindings)
+    if (wrong !== null) return yield* wrong
     const suspends = bindings.deferredToolsSupported !== false && (yield* EnclosingLoop) === null
     const engine = yield* engineOf(bindings, suspends)
     return {

@@ -1,0 +1,50 @@
+/** What a host gives is looked at before anything runs: times, texts, values and results of another shape. */
+import { assert, describe, it } from "@effect/vitest"
+import { RunInput, Suspension } from "@errand/runtime/suspend"
+import * as Effect from "effect/Effect"
+import { ok } from "./Fixture.ts"
+import { call, Counted, definition, FakeModel, harnessOf, type Says, suspended } from "./Rig.ts"
+
+const rig = Effect.fnUntraced(function*(...says: ReadonlyArray<Says>) {
+  const tools = new Counted()
+  const model = new FakeModel(says)
+  const harness = yield* harnessOf(definition([tools.tool("read_file")]), model)
+  return { tools, model, harness }
+})
+
+const codeOf = <A, E extends { readonly code: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.map(Effect.flip(effect), (error) => error.code)
+
+const step = { calls: [call("r", "read_file"), call("c1", "free_form")] }
+const answered = { calls: { c1: { status: "success", value: 1 } }, approvals: {} } as const
+
+describe("harness 4: how long a suspension can be resumed", () => {
+  it.effect.each([Infinity, -Infinity, NaN, 1e18, Number.MAX_SAFE_INTEGER, 8e14, -5, "5" as never])(
+    "SUS-1 an end that no suspension can hold is refused before anything runs: %s",
+    (expiresInMs) =>
+      Effect.gen(function*() {
+        const { harness, model, tools } = yield* rig(step, { text: "done" })
+        assert.strictEqual(yield* codeOf(harness.run({ prompt: "go", expiresInMs })), "run_input_invalid")
+        assert.strictEqual(model.requests.length, 0)
+        const first = suspended(yield* harness.run({ prompt: "go" }))
+        const { suspension } = first
+        assert.strictEqual(yield* codeOf(harness.resume(suspension, answered, { expiresInMs })), "run_input_invalid")
+        assert.strictEqual(yield* codeOf(harness.abandon(suspension, "no", { expiresInMs })), "run_input_invalid")
+        assert.deepStrictEqual(tools.ran, ["read_file"])
+        assert.strictEqual((yield* harness.resume(suspension, answered))._tag, "Completed")
+      })
+  )
+
+  it.effect.each([0, 0.5, RunInput.longestMs])(
+    "SUS-1 an end that our own reader takes is sealed: %s",
+    (expiresInMs) =>
+      Effect.gen(function*() {
+        const { harness } = yield* rig(step)
+        const { suspension } = suspended(yield* harness.run({ prompt: "go", expiresInMs }))
+        assert.strictEqual(
+          ok(Suspension.open(Suspension.stringify(suspension), null)).expires_at,
+          suspension.expires_at
+        )
+      })
+  )
+})
