@@ -112,8 +112,6 @@ const usageOf = (state: State.State, goesOn: boolean): Usage =>
     }
     : noUsage()
 
-const isGiven = (results: GivenResults): results is ReadonlyArray<Pending.Given> => Array.isArray(results)
-
 /** Makes the harness of a definition with the model, the executor and the approvals that are provided. */
 export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>(
   definition: AgentDefinition<Output, Tool>,
@@ -178,9 +176,8 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       recovers
     )
 
-  const preflight = Effect.fnUntraced(function*(suspension: unknown, given: GivenResults, bindings: ResumeBindings) {
+  const preflight = Effect.fnUntraced(function*(suspension: unknown, results: GivenResults, bindings: ResumeBindings) {
     const begun = yield* begin(bindings)
-    const results = isGiven(given) ? yield* Effect.fromResult(Pending.results(given)) : given
     const input: Preflight.Input = {
       suspension,
       results,

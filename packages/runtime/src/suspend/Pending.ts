@@ -9,13 +9,10 @@ import * as Result from "effect/Result"
 import type { ClientTool } from "./Declaration.ts"
 import type { Fault } from "./JsonValue.ts"
 import * as Results from "./Results.ts"
-import { DeferredResultsInvalid } from "./ResumeError.ts"
 import type { Requests } from "./Stored.ts"
 
 /** One answer or decision, made from its request. */
-export type Given =
-  | { readonly _tag: "Answer"; readonly callId: string; readonly answer: Results.Answer }
-  | { readonly _tag: "Decision"; readonly callId: string; readonly decision: Results.Decision }
+export type Given = Results.Reply
 
 interface Request {
   readonly callId: string
@@ -87,22 +84,4 @@ export const of = <Tool extends ClientTool>(
       deny: (message) => decision(request.callId, message === undefined ? { allow: false } : { allow: false, message })
     }))
   }
-}
-
-/** One value per request, as the preflight takes them; an id that is given twice is refused (faults B1). */
-export const results = (given: ReadonlyArray<Given>): Result.Result<Results.Results, DeferredResultsInvalid> => {
-  const calls = new Map<string, Results.Answer>()
-  const approvals = new Map<string, Results.Decision>()
-  for (const one of given) {
-    const twice = one._tag === "Answer" ? calls.has(one.callId) : approvals.has(one.callId)
-    if (twice) {
-      const path = one._tag === "Answer" ? "results.calls" : "results.approvals"
-      return Result.fail(
-        new DeferredResultsInvalid({ details: { callId: one.callId, path, rule: "holds two values of one request" } })
-      )
-    }
-    if (one._tag === "Answer") calls.set(one.callId, one.answer)
-    else approvals.set(one.callId, one.decision)
-  }
-  return Result.succeed({ calls: Object.fromEntries(calls), approvals: Object.fromEntries(approvals) })
 }

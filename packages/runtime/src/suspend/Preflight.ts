@@ -36,7 +36,7 @@ export const maxRequests = 128
 export interface Input {
   /** The stored value, or its JSON text. */
   readonly suspension: unknown
-  /** Of type `Results.Results`, but nothing of it is believed. */
+  /** Of type `Results.Results` or a list of `Results.Reply`, but nothing of it is believed. */
   readonly results: unknown
   readonly surface: { readonly tools: ReadonlyMap<string, SurfaceTool> }
   readonly now: number

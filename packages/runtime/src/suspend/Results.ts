@@ -28,6 +28,11 @@ export interface Results {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
+/** One answer or decision together with the id of its request; a list of them is another form of results. */
+export type Reply =
+  | { readonly _tag: "Answer"; readonly callId: string; readonly answer: Answer }
+  | { readonly _tag: "Decision"; readonly callId: string; readonly decision: Decision }
+
 /** One pending request as a host reads it. */
 export interface Pending {
   readonly callId: string

@@ -42,15 +42,41 @@ interface Given {
   readonly metadata: unknown
 }
 
-/** The three members of the results; a container of another shape is no result at all. */
+const invalid = (path: string, rule: string, callId: string | null = null) =>
+  new DeferredResultsInvalid({ details: { callId, path, rule } })
+
+/** What was made from the pending requests, one by one; an id that is given twice is refused (faults B1). */
+const readReplies = (replies: ReadonlyArray<unknown>): Given | DeferredResultsInvalid => {
+  const values = { calls: new Map<string, unknown>(), approvals: new Map<string, unknown>() }
+  for (const [index, reply] of replies.entries()) {
+    const path = formatPath("results", [index])
+    if (!isPlainObject(reply)) return invalid(path, "must be made from a pending request")
+    const { _tag: kind, callId } = reply
+    if ((kind !== "Answer" && kind !== "Decision") || typeof callId !== "string") {
+      return invalid(path, "must be made from a pending request")
+    }
+    const category = kind === "Answer" ? "calls" : "approvals"
+    if (values[category].has(callId)) {
+      return invalid(`results.${category}`, "holds two values of one request", callId)
+    }
+    values[category].set(callId, reply[kind === "Answer" ? "answer" : "decision"])
+  }
+  return {
+    calls: Object.fromEntries(values.calls),
+    approvals: Object.fromEntries(values.approvals),
+    metadata: undefined
+  }
+}
+
+/** The three members of the results, or a list of replies; a container of another shape is no result at all. */
 const readGiven = (results: unknown): Given | DeferredResultsInvalid => {
-  const wrong = (path: string, rule: string) => new DeferredResultsInvalid({ details: { callId: null, path, rule } })
-  if (!isPlainObject(results)) return wrong("results", "must be an object")
+  if (Array.isArray(results)) return readReplies(results)
+  if (!isPlainObject(results)) return invalid("results", "must be an object")
   const unknown = Reflect.ownKeys(results).find((key) => typeof key !== "string" || !resultKeys.has(key))
-  if (unknown !== undefined) return wrong(formatPath("results", [unknown]), "is no member of results")
+  if (unknown !== undefined) return invalid(formatPath("results", [unknown]), "is no member of results")
   const { approvals = {}, calls = {}, metadata } = results
-  if (!isPlainObject(calls)) return wrong("results.calls", "must be an object")
-  if (!isPlainObject(approvals)) return wrong("results.approvals", "must be an object")
+  if (!isPlainObject(calls)) return invalid("results.calls", "must be an object")
+  if (!isPlainObject(approvals)) return invalid("results.approvals", "must be an object")
   return { calls, approvals, metadata }
 }
 

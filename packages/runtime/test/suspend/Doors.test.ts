@@ -48,3 +48,35 @@ describe("harness 4: how long a suspension can be resumed", () => {
       })
   )
 })
+
+describe("harness 5: the order of the checks, whatever form the results have", () => {
+  it.effect("5 what is wrong with the suspension is told before what is wrong with a list of replies", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* rig(step)
+      const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+      const [one] = ok(harness.pending(suspension)).calls
+      const reply = { _tag: "Answer", callId: one!.callId, answer: { status: "success", value: 1 } } as const
+      const twice = [reply, reply]
+      assert.strictEqual(yield* codeOf(harness.resume(null, twice)), "suspension_invalid")
+      const newer = { ...suspension, version: 2 }
+      assert.strictEqual(yield* codeOf(harness.resume(newer, twice)), "suspension_version_unsupported")
+      const changed = { ...suspension, run_id: "x" }
+      assert.strictEqual(yield* codeOf(harness.resume(changed, twice)), "suspension_integrity_failed")
+      assert.strictEqual(yield* codeOf(harness.recover(changed, twice, null)), "suspension_integrity_failed")
+      assert.strictEqual(yield* codeOf(harness.resume(suspension, twice)), "deferred_results_invalid")
+      assert.strictEqual(model.requests.length, 1)
+    }))
+
+  it.effect.each([null, undefined, 1, "x", {}, [], { _tag: "Answer" }, { _tag: "Other", callId: "c1" }])(
+    "HRN-D18 a list that holds no reply is told with its path: %j",
+    (reply) =>
+      Effect.gen(function*() {
+        const { harness } = yield* rig(step)
+        const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+        const error = yield* Effect.flip(harness.resume(suspension, [reply as never]))
+        assert.deepInclude(error, { code: "deferred_results_invalid" })
+        assert.deepInclude(error.details, { path: "results[0]" })
+        assert.strictEqual(yield* codeOf(harness.resume(suspension, [])), "deferred_results_incomplete")
+      })
+  )
+})
