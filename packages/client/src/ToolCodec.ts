@@ -4,7 +4,7 @@
  * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
  * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
  */
-import { Decimal, Json, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
+import { Decimal, Json, JsonCodec, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -62,7 +62,7 @@ export const plainReader = (schema: Json.JsonNode): (argumentsText: JsonText) =>
 
 /** A reader for the arguments of one tool; excess keys are refused, as its schema says. */
 export const argumentsReader = <S extends Codec>(schema: S): (argumentsText: JsonText) => Arguments<S["Type"]> => {
-  const decode = Schema.decodeUnknownExit(Schema.toCodecJson(schema), { onExcessProperty: "error" })
+  const decode = Schema.decodeUnknownExit(JsonCodec.of(schema), { onExcessProperty: "error" })
   return (argumentsText) => {
     const plain = readPlain(argumentsText)
     if (plain._tag === "Mismatch") return plain
@@ -76,7 +76,7 @@ export const argumentsReader = <S extends Codec>(schema: S): (argumentsText: Jso
 /** Turns what a handler returned into an answer; without a schema the value itself says what it is. */
 export const successWriter = (schema: Codec | undefined): (value: unknown) => ToolAnswer.ToolAnswer => {
   if (schema === undefined) return ToolAnswer.fromValue
-  const encode = Schema.encodeUnknownExit(Schema.toCodecJson(schema))
+  const encode = Schema.encodeUnknownExit(JsonCodec.of(schema))
   return (value) => {
     if (value instanceof ToolAnswer.ToolAnswer) return value
     const exit = encode(value)
@@ -95,7 +95,7 @@ export const successWriter = (schema: Codec | undefined): (value: unknown) => To
 
 /** Turns the failure of a handler into an answer: a typed one with its fields, any other as a plain message. */
 export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<unknown>) => ToolAnswer.ToolAnswer => {
-  const encode = schema === undefined ? undefined : Schema.encodeUnknownExit(Schema.toCodecJson(schema))
+  const encode = schema === undefined ? undefined : Schema.encodeUnknownExit(JsonCodec.of(schema))
   return (cause) => {
     const failed = cause.reasons.find(Cause.isFailReason)
     if (failed === undefined) {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Decimal, type JsonText } from "@errand/protocol"
+import * as Cause from "effect/Cause"
 import * as Schema from "effect/Schema"
 import * as ToolCodec from "../src/ToolCodec.ts"
 
@@ -45,5 +46,22 @@ describe("faults E7: numbers in arguments", () => {
     for (const text of [`{"12345678901234567890":"12345678901234567890"}`, `{"a":"x:12345678901234567890,1e400"}`]) {
       assert.deepStrictEqual(read(text as JsonText), { _tag: "Arguments", value: JSON.parse(text) })
     }
+  })
+})
+
+describe("faults E7: numbers that JSON does not have", () => {
+  const schema = Schema.Struct({ n: Schema.Number })
+
+  it.each([NaN, Infinity, -Infinity])("CLI-1 DCL-8 %s is refused in arguments, answers and failures", (n) => {
+    const read = ToolCodec.argumentsReader(schema)
+    assert.strictEqual(read("{\"n\":1}" as JsonText)._tag, "Arguments")
+    assert.strictEqual(read(JSON.stringify({ n: String(n) }) as JsonText)._tag, "Mismatch")
+    const write = ToolCodec.successWriter(schema)
+    assert.deepInclude(write({ n: 1 }), { status: "success", structured: "{\"n\":1}" as JsonText })
+    const answer = write({ n })
+    assert.strictEqual(answer.status, "error")
+    assert.include(answer.text, "does not fit its schema")
+    const failed = ToolCodec.failureWriter(schema)(Cause.fail({ n, message: "no" }))
+    assert.deepInclude(failed, { status: "error", text: "no", structured: undefined })
   })
 })

@@ -6,6 +6,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as JsonCodec from "./JsonCodec.ts"
 
 /** A JSON Schema as a plain value. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -28,7 +29,7 @@ const listed = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 export const derive = (schema: Schema.Constraint, root: string): Result.Result<unknown, Refusal> =>
   Result.flatMap(
     Result.try({
-      try: () => Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }),
+      try: () => Schema.toJsonSchemaDocument(JsonCodec.finite(schema), { onExcessProperty: "error" }),
       catch: (): Refusal => ({ reason: "no_json_form", path: root, detail: "the schema has no JSON Schema" })
     }),
     (document) => {
@@ -86,10 +87,9 @@ class Inlining {
   }
 
   private members(node: JsonSchema, path: string, open: ReadonlyArray<string>): JsonSchema {
-    const inlined = Object.fromEntries(
+    return Object.fromEntries(
       Object.entries(node).map(([keyword, value]) => [keyword, this.member(keyword, value, `${path}.${keyword}`, open)])
     )
-    return finiteOnly(inlined) ?? inlined
   }
 
   private member(keyword: string, value: unknown, path: string, open: ReadonlyArray<string>): unknown {
@@ -120,14 +120,3 @@ const nameIn = (reference: string): string =>
 /** `Schema.Struct({})` is written as "anything but null"; a tool without parameters means the empty object. */
 const isAnything = (root: JsonSchema): boolean =>
   Object.keys(root).length === 1 && isRecord(root["not"]) && root["not"]["type"] === "null"
-
-/** `Schema.Number` also reads "NaN" and "Infinity" from strings; no model needs to be told so. */
-const finiteOnly = (node: JsonSchema): JsonSchema | undefined => {
-  const choices = node["anyOf"]
-  if (!Array.isArray(choices) || choices.length !== 2 || Object.keys(node).length !== 1) return undefined
-  const [first, second] = choices
-  return isRecord(first) && first["type"] === "number" && isRecord(second) && second["type"] === "string" &&
-      Array.isArray(second["enum"]) && second["enum"].join(" ") === "Infinity -Infinity NaN"
-    ? first
-    : undefined
-}

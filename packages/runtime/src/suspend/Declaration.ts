@@ -4,7 +4,7 @@
  * Rule: a declaration is checked once, when it is made, and then detached and frozen: no later change of the caller's
  * objects reaches it, and it never holds live clients, callbacks, credentials or authority.
  */
-import { DerivedSchema, Json, type JsonText, SchemaCheck } from "@errand/protocol"
+import { DerivedSchema, Json, JsonCodec, type JsonText, SchemaCheck } from "@errand/protocol"
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -215,7 +215,7 @@ export const decoder = <A>(
   schema: JsonSchemaOf<A>,
   root: string
 ): (value: unknown) => Result.Result<A, JsonValue.Fault> => {
-  const decode = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { onExcessProperty: "error" })
+  const decode = Schema.decodeUnknownResult(JsonCodec.of(schema), { onExcessProperty: "error" })
   return (value) =>
     Result.mapError(decode(value), (error) => {
       const issue = formatIssue(error.issue).issues[0]

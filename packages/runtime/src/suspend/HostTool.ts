@@ -4,6 +4,7 @@
  * Rule: arguments are decoded before the tool runs and results encoded after it, so that a handler sees its own types;
  * what a handler fails with is told to the model in its words.
  */
+import { JsonCodec } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -32,7 +33,7 @@ export const make = <A, S = unknown>(options: Options<A, S>): Result.Result<Host
       const decode = argumentsDecoder(options.parameters)
       const encode = options.success === undefined
         ? (value: S): unknown => value
-        : Schema.encodeUnknownSync(Schema.toCodecJson(options.success))
+        : Schema.encodeUnknownSync(JsonCodec.of(options.success))
       const execute: HostTool["execute"] = (call) =>
         Result.match(decode(call.arguments), {
           onFailure: ({ path, rule }) =>

@@ -3,7 +3,7 @@
  *
  * Rule: an answer says in its `status` what it is, a decision in its `allow`; nothing is inferred from the shape of a value.
  */
-import type { JsonText } from "@errand/protocol"
+import { JsonCodec, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { argumentsDecoder, type ClientTool } from "./Declaration.ts"
@@ -145,7 +145,7 @@ const encodeWith = (
   schema === null || schema === undefined
     ? Result.succeed(value)
     : Result.mapError(
-      Schema.encodeUnknownResult(Schema.toCodecJson(schema))(value),
+      Schema.encodeUnknownResult(JsonCodec.of(schema))(value),
       (error): Fault => ({ path, rule: `does not fit the schema: ${error.message.slice(0, 500)}` })
     )
 

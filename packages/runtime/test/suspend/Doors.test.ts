@@ -1,7 +1,8 @@
 /** What a host gives is looked at before anything runs: times, texts, values and results of another shape. */
 import { assert, describe, it } from "@effect/vitest"
-import { RunInput, Suspension } from "@errand/runtime/suspend"
+import { AgentDefinition, ClientTool, ClientToolset, HostTool, RunInput, Suspension } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { ok } from "./Fixture.ts"
 import { call, Counted, definition, FakeModel, harnessOf, type Says, suspended } from "./Rig.ts"
 
@@ -79,4 +80,58 @@ describe("harness 5: the order of the checks, whatever form the results have", (
         assert.strictEqual(yield* codeOf(harness.resume(suspension, [])), "deferred_results_incomplete")
       })
   )
+})
+
+describe("harness 1: numbers are finite", () => {
+  const numbers = Schema.Struct({ n: Schema.optionalKey(Schema.Number) })
+  const measure = ok(ClientTool.make({ name: "measure", description: "d", parameters: numbers, success: numbers }))
+  const clientTools = ok(ClientToolset.spec({ defaultToolsets: [ok(ClientToolset.make("sizes", [measure]))] }))
+  const agent = AgentDefinition.make({ clientTools })
+
+  it.effect.each([NaN, Infinity, -Infinity])(
+    "DCL-8 check 9 an answer with %s is refused, also as the text of it",
+    (n) =>
+      Effect.gen(function*() {
+        const harness = yield* harnessOf(agent, new FakeModel([{ calls: [call("c1", "measure", { n: 1 })] }]))
+        const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+        const [one] = ok(harness.pending(suspension)).calls
+        const results = (value: unknown) => ({ calls: { c1: { status: "success", value } }, approvals: {} }) as const
+        const refused = "deferred_results_invalid"
+        assert.strictEqual(yield* codeOf(harness.resume(suspension, [one!.succeed({ n })])), refused)
+        assert.strictEqual(yield* codeOf(harness.resume(suspension, results({ n }))), refused)
+        assert.strictEqual(yield* codeOf(harness.resume(suspension, results({ n: String(n) }))), refused)
+      })
+  )
+
+  it.effect("RUN-4 arguments in which a text stands for a number go back to the model", () =>
+    Effect.gen(function*() {
+      const model = new FakeModel([{ calls: [call("c1", "measure", { n: "NaN" })] }, { text: "done" }])
+      const harness = yield* harnessOf(agent, model)
+      assert.strictEqual((yield* harness.run({ prompt: "go" }))._tag, "Completed")
+      assert.include(JSON.stringify(model.requests[1]!.messages), "arguments do not fit")
+    }))
+
+  it.effect("RUN-7 an output in which a text stands for a number goes back to the model", () =>
+    Effect.gen(function*() {
+      const model = new FakeModel([{ text: "{\"n\":\"Infinity\"}" }, { text: "{\"n\":2}" }])
+      const harness = yield* harnessOf(AgentDefinition.make({ output: numbers }), model)
+      assert.deepInclude(yield* harness.run({ prompt: "go" }), { _tag: "Completed", output: { n: 2 } })
+    }))
+
+  it.effect("DCL-8 a tool of the process whose result is not finite has failed", () =>
+    Effect.gen(function*() {
+      const tool = ok(HostTool.make({
+        name: "broken",
+        description: "d",
+        parameters: numbers,
+        success: numbers,
+        execute: () => Effect.succeed({ n: NaN })
+      }))
+      const model = new FakeModel([{ calls: [call("b", "broken")] }, { text: "done" }])
+      const harness = yield* harnessOf(AgentDefinition.make({ tools: [tool] }), model)
+      yield* harness.run({ prompt: "go" })
+      const told = JSON.stringify(model.requests[1]!.messages)
+      assert.include(told, "It may have executed")
+      assert.notInclude(told, "NaN")
+    }))
 })
