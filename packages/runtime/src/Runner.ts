@@ -18,6 +18,7 @@ import { Approvals } from "./Approvals.ts"
 import { rootView } from "./Catalog.ts"
 import * as Diagnosis from "./Diagnosis.ts"
 import type { History } from "./History.ts"
+import * as HistoryCheck from "./HistoryCheck.ts"
 import * as LocalTools from "./LocalTools.ts"
 import type { ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
@@ -69,7 +70,7 @@ export class AgentRunner extends Context.Service<AgentRunner, {
       const settings = yield* RunSettings
 
       const work = Effect.fnUntraced(function*(agent: Agent, prompt: string) {
-        yield* agent.history.append([{ kind: "user", ...ownerOf(agent), text: prompt }])
+        yield* agent.history.append([{ kind: "user", ...ownerOf(agent), text: HistoryCheck.wellFormed(prompt) }])
         const end = yield* loop.run(agent)
         // a run of this runner does not suspend: none of its agents has `suspends`
         return end._tag === "Answered" ? end.text : yield* Effect.die(new Error("a step ended unanswered"))

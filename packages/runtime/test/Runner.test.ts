@@ -124,6 +124,19 @@ describe("5. turns", () => {
       }))
   }
 
+  it.effect("SES-11, faults E1 a prompt with half a surrogate pair is mended, and the conversation goes on", () =>
+    Effect.gen(function*() {
+      const history = yield* Conversation.memory()
+      const turn = (prompt: string) =>
+        AgentRunner.turn(history, prompt).pipe(
+          Effect.provide(AgentRunner.layerOf([a])),
+          Effect.provide(scripted({ text: "done", times: 2 }))
+        )
+      assert.strictEqual((yield* turn("a\ud83db")).status, "completed")
+      assert.deepStrictEqual(history.messages[0], { role: "user", text: "a\ufffdb" })
+      assert.strictEqual((yield* turn("again")).status, "completed")
+    }))
+
   it.effect("TRN-7 a tool that dies is an uncertain result that the model reads; the run goes on", () =>
     Effect.gen(function*() {
       const local = (name: string, execute: LocalTools.Execute): LocalTools.LocalTool => ({

@@ -53,12 +53,12 @@ export interface Options<Output, Tool extends ClientTool> {
   readonly rename?: (name: string) => string
 }
 
-/** A definition; later changes of the given lists have no effect (DCL-5). */
+/** A definition; later changes of the given lists have no effect (DCL-5). Instructions that are ill-formed are mended. */
 export const make = <Output = string, Tool extends ClientTool = never>(
   options: Options<Output, Tool> = {}
 ): AgentDefinition<Output, Tool> =>
   Object.freeze({
-    instructions: options.instructions ?? null,
+    instructions: options.instructions?.toWellFormed() ?? null,
     output: options.output ?? null,
     clientTools: options.clientTools ?? null,
     tools: Object.freeze([...options.tools ?? []]),

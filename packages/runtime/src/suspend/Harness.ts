@@ -85,7 +85,10 @@ export interface Harness<Output, Tool extends ClientTool> {
     bindings?: Bindings
   ) => Effect.Effect<RunResult<Output>, ResumeRefused>
   /** The history under a new thread id; what is pending is closed in the fork only (SUS-5). */
-  readonly fork: (suspended: unknown, threadId?: string) => Result.Result<State.State, Suspension.OpenError>
+  readonly fork: (
+    suspended: unknown,
+    threadId?: string
+  ) => Result.Result<State.State, Suspension.OpenError | RunInput.RunInputInvalid>
 }
 
 /** A state, or the state of a suspension whose digest is right. */
@@ -149,7 +152,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
   })
 
   /** What every start has of its bindings; deferral is off inside of another run's tool call, whatever they say (CHD-2). */
-  const begin = Effect.fnUntraced(function*(bindings: Bindings) {
+  const begin = Effect.fnUntraced(function*(bindings: Bindings & RunInput.Given) {
     const wrong = RunInput.check(bindings)
     if (wrong !== null) return yield* wrong
     const suspends = bindings.deferredToolsSupported !== false && (yield* EnclosingLoop) === null
@@ -196,7 +199,8 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
     if (base !== null && base.calls.length > 0) {
       return yield* new ThreadSuspended({ details: { threadId: base.thread_id } })
     }
-    if (base === null && input.prompt === null) {
+    const prompt = input.prompt ?? null
+    if (base === null && prompt === null) {
       return yield* new SuspensionInvalid({ details: { path: "state", rule: "is needed where there is no prompt" } })
     }
     return yield* Run.run(host, {
@@ -206,7 +210,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       sealed: false,
       steps: [],
       before: undefined,
-      input: input.prompt,
+      input: prompt,
       usage: base === null ? noUsage() : usageOf(base, input.resumeUsage === true)
     })
   })
@@ -247,7 +251,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
   })
 
   const abandon: Harness<Output, Tool>["abandon"] = Effect.fnUntraced(function*(suspended, prompt, bindings = {}) {
-    const begun = yield* begin(bindings)
+    const begun = yield* begin({ ...bindings, prompt })
     const { state, suspension } = yield* Effect.fromResult(opened(suspended, keys))
     const steps = Recovery.abandon(state, isRetrySafe(begun.engine))
     const start: Run.Start = {
@@ -270,7 +274,11 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
     resume,
     recover,
     abandon,
-    fork: (suspended, threadId = newId()) =>
-      Result.map(opened(suspended, keys), ({ state }) => State.fork(state, threadId))
+    fork: (suspended, threadId = newId()) => {
+      const wrong = RunInput.check({ threadId })
+      return wrong === null
+        ? Result.map(opened(suspended, keys), ({ state }) => State.fork(state, threadId))
+        : Result.fail(wrong)
+    }
   }
 })

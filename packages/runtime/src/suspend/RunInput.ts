@@ -17,12 +17,22 @@ export class RunInputInvalid extends Data.TaggedError("RunInputInvalid")<{ reado
 /** How long a suspension may be resumable, in milliseconds: three thousand years, so that its end is a time with four digits of year. */
 export const longestMs = 100_000_000_000_000
 
-/** What is wrong with what a host says for one run, or null. */
-export const check = (given: { readonly expiresInMs?: number }): RunInputInvalid | null => {
-  const { expiresInMs } = given
-  if (expiresInMs !== undefined && !(typeof expiresInMs === "number" && expiresInMs >= 0 && expiresInMs <= longestMs)) {
-    const rule = `must be a number of milliseconds from 0 to ${longestMs}; leave it out for no end`
-    return new RunInputInvalid({ details: { path: "expiresInMs", rule } })
+const invalid = (path: string, rule: string) => new RunInputInvalid({ details: { path, rule } })
+
+const texts = ["prompt", "input", "threadId", "parentRunId"] as const
+
+/** What a host says for one run, as far as it is looked at here. */
+export type Given = { readonly [Name in typeof texts[number]]?: string | null } & { readonly expiresInMs?: number }
+
+/** What is wrong with what a host says for one run, or null. Half a surrogate pair would be in the thread for ever (faults E1). */
+export const check = (given: Given): RunInputInvalid | null => {
+  for (const name of texts) {
+    const text: unknown = given[name] ?? ""
+    if (typeof text !== "string" || !text.isWellFormed()) return invalid(name, "must be text without lone surrogates")
   }
-  return null
+  const { expiresInMs } = given
+  return expiresInMs === undefined ||
+      (typeof expiresInMs === "number" && expiresInMs >= 0 && expiresInMs <= longestMs)
+    ? null
+    : invalid("expiresInMs", `must be a number of milliseconds from 0 to ${longestMs}; leave it out for no end`)
 }

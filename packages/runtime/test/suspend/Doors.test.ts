@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { AgentDefinition, ClientTool, ClientToolset, HostTool, RunInput, Suspension } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ok } from "./Fixture.ts"
-import { call, Counted, definition, FakeModel, harnessOf, type Says, suspended } from "./Rig.ts"
+import { failed, ok } from "./Fixture.ts"
+import { call, completed, Counted, definition, FakeModel, harnessOf, type Says, suspended } from "./Rig.ts"
 
 const rig = Effect.fnUntraced(function*(...says: ReadonlyArray<Says>) {
   const tools = new Counted()
@@ -80,6 +80,38 @@ describe("harness 5: the order of the checks, whatever form the results have", (
         assert.strictEqual(yield* codeOf(harness.resume(suspension, [])), "deferred_results_incomplete")
       })
   )
+})
+
+describe("harness 3: texts of a host", () => {
+  it.effect("faults E1 half a surrogate pair is refused at the door, and the thread goes on", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* rig(step, { text: "done" }, { text: "again" })
+      const half = "a\ud83db"
+      const error = yield* Effect.flip(harness.run({ prompt: half }))
+      assert.deepInclude(error, { code: "run_input_invalid" })
+      assert.deepInclude(error.details, { path: "prompt" })
+      assert.strictEqual(yield* codeOf(harness.run({ prompt: "go", threadId: half })), "run_input_invalid")
+      assert.strictEqual(yield* codeOf(harness.run({ prompt: "go", parentRunId: half })), "run_input_invalid")
+      assert.strictEqual(yield* codeOf(harness.run({ prompt: 5 as never })), "run_input_invalid")
+      assert.strictEqual(yield* codeOf(harness.run({ prompt: undefined as never })), "suspension_invalid")
+      assert.strictEqual(model.requests.length, 0)
+      const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+      const refused = "run_input_invalid"
+      assert.strictEqual(yield* codeOf(harness.resume(suspension, answered, { input: half })), refused)
+      assert.strictEqual(yield* codeOf(harness.recover(suspension, answered, null, { input: half })), refused)
+      assert.strictEqual(yield* codeOf(harness.abandon(suspension, half)), refused)
+      assert.strictEqual(failed(harness.fork(suspension, half)).code, refused)
+      const ended = completed(yield* harness.resume(suspension, answered, { input: "fine" }))
+      completed(yield* harness.run({ prompt: "again", state: ended.state }))
+    }))
+
+  it.effect("faults E1 half a surrogate pair in instructions is mended, since a definition refuses nothing", () =>
+    Effect.gen(function*() {
+      const model = new FakeModel([{ text: "done" }])
+      const harness = yield* harnessOf(AgentDefinition.make({ instructions: "x\ud83d" }), model)
+      yield* harness.run({ prompt: "go" })
+      assert.strictEqual(model.requests[0]!.instructions, "x\ufffd")
+    }))
 })
 
 describe("harness 1: numbers are finite", () => {
