@@ -135,7 +135,15 @@ export const make = (input: Input): Result.Result<Surface, SurfaceInvalid> => {
     const { code, message, tool, toolsetId } = checked.failure
     return invalid(code, message, { toolsetId, ...(tool === null ? {} : { tool }) })
   }
-  const tools = new Map(input.others.map((tool) => [tool.name, local(tool, input.rules)]))
+  const tools = new Map<string, SurfaceTool>()
+  for (const tool of input.others) {
+    if (tools.has(tool.name)) {
+      return invalid("client_tool_duplicate", `Two tools of the process have the name ${tool.name}.`, {
+        tool: tool.name
+      })
+    }
+    tools.set(tool.name, local(tool, input.rules))
+  }
   const instructions: Array<Instruction> = []
   for (const { toolsetId, tools: declarations } of chosen.success) {
     for (const tool of declarations) {

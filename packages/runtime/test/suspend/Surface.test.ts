@@ -98,6 +98,13 @@ describe("harness 2: the surface of one run", () => {
     assert.deepStrictEqual(error.details, { tool: "b", toolsetId: "d" })
   })
 
+  it("DCL-7 two tools of the process cannot have one name", () => {
+    const others = [builtin("x"), builtin("y"), builtin("x", "deny")]
+    const error = failed(Surface.make({ ...base, clientTools: null, others }))
+    assert.strictEqual(error.code, "client_tool_duplicate")
+    assert.deepStrictEqual(error.details, { tool: "x" })
+  })
+
   it("DCL-7 toolsets of a run are checked together like those of a definition", () => {
     const clientToolsets = [set("s", tool("a")), set("s", tool("b"))]
     assert.strictEqual(
