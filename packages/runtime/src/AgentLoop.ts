@@ -154,7 +154,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
           if (agent.usage.modelRequests >= turnLimit) return yield* new TurnLimitReached({ limit: turnLimit })
           const exceeded = bounds === undefined ? null : UsageBounds.reached(bounds, agent.usage)
           if (exceeded !== null) return yield* exceeded
-          const checker = history.checker ??= checkerOf(history)
+          const checker = checkerOf(history)
           const violations = checker.advance()
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
@@ -183,8 +183,12 @@ export class AgentLoop extends Context.Service<AgentLoop, {
 }
 
 /** Of a conversation that this process keeps: its texts are trusted, and names are what tools may be declared as. */
-const checkerOf = (history: History): HistoryCheck.Checker =>
-  new HistoryCheck.Checker(history.messages, { texts: "trusted", names: "declared", from: history.checked ?? 0 })
+export const checkerOf = (history: History): HistoryCheck.Checker =>
+  history.checker ??= new HistoryCheck.Checker(history.messages, {
+    texts: "trusted",
+    names: "declared",
+    from: history.checked ?? 0
+  })
 
 const isDeferred = (call: PipelineCall): boolean => call.deferred !== undefined
 const isMisfit = (call: PipelineCall): boolean => call.misfit === true

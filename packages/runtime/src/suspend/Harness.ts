@@ -200,8 +200,10 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       return yield* new ThreadSuspended({ details: { threadId: base.thread_id } })
     }
     const prompt = input.prompt ?? null
-    if (base === null && prompt === null) {
-      return yield* new SuspensionInvalid({ details: { path: "state", rule: "is needed where there is no prompt" } })
+    if ((base === null || base.messages.length === 0) && prompt === null) {
+      return yield* new SuspensionInvalid({
+        details: { path: "state", rule: "must hold messages where there is no prompt" }
+      })
     }
     return yield* Run.run(host, {
       ...begun,

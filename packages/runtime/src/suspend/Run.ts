@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Agent } from "../Agent.ts"
-import { EnclosingLoop, type LoopError } from "../AgentLoop.ts"
+import { checkerOf, EnclosingLoop, HistoryInvalid, type LoopError } from "../AgentLoop.ts"
 import { rootView } from "../Catalog.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
@@ -107,6 +107,8 @@ const work = Effect.fnUntraced(function*<Output>(host: Host<Output>, start: Star
   const last = thread.messages.at(-1)
   // what was answered before is not asked again (RSM-7)
   let answered = last?.role === "assistant" ? last.text : null
+  const violations = answered === null ? [] : checkerOf(thread).advance()
+  if (violations.length > 0) return yield* new HistoryInvalid({ violations })
   const { retries } = host.definition.bounds
   for (let misfits = 0;; misfits++) {
     if (answered === null) {

@@ -260,6 +260,20 @@ describe("faults of suspending, restarting and changed worlds", () => {
       assert.strictEqual(model.requests.length, 2)
       completed(yield* cut(3))
     }))
+
+  it.effect("HRN-D39, faults H5 a history that was cut through a pair does not complete either", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* rig({ calls: [call("l", "read_file")] }, { text: "ok" })
+      const { state } = completed(yield* harness.run({ prompt: "go" }))
+      const goOn = (from: number, to?: number) =>
+        harness.run({ prompt: null, state: { ...state, messages: state.messages.slice(from, to) } })
+      assert.strictEqual(failedRun(yield* goOn(0, 2)).failure.code, "history_invalid")
+      assert.strictEqual(failedRun(yield* goOn(1, 2)).failure.code, "history_invalid")
+      assert.strictEqual(failedRun(yield* goOn(2)).failure.code, "history_invalid")
+      assert.strictEqual((yield* Effect.flip(goOn(9))).code, "suspension_invalid")
+      assert.strictEqual(completed(yield* goOn(0)).output, "ok")
+      assert.strictEqual(model.requests.length, 2)
+    }))
 })
 
 describe("faults of JSON and text", () => {
