@@ -6,7 +6,7 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { argumentsDecoder, type ClientTool, make } from "./Declaration.ts"
+import { argumentsDecoder, type ClientTool, make, withSuccessCheck } from "./Declaration.ts"
 import { type Fault, formatPath } from "./JsonValue.ts"
 import * as Results from "./Results.ts"
 
@@ -89,15 +89,14 @@ const declared = Result.getOrThrow(make({
 const decodeArguments = argumentsDecoder(Arguments)
 
 /** The tool; its answers are checked against the questions whoever gives them. */
-export const tool: ClientTool<Arguments, Success, unknown, "ask_user"> = Object.freeze({
-  ...declared,
-  checkSuccess: (value: unknown, argumentsText: string) =>
-    declared.checkSuccess(value, argumentsText) ??
-      Result.match(decodeArguments(argumentsText), {
-        onFailure: (fault) => fault,
-        onSuccess: (asked) => check(asked, value as Success)
-      })
-})
+export const tool: ClientTool<Arguments, Success, unknown, "ask_user"> = withSuccessCheck(
+  declared,
+  (value, argumentsText) =>
+    Result.match(decodeArguments(argumentsText), {
+      onFailure: (fault) => fault,
+      onSuccess: (asked) => check(asked, value as Success)
+    })
+)
 
 /** The answers of a person to a pending `ask_user` request, checked. */
 export const answer = (

@@ -128,6 +128,21 @@ const checkOptions = (options: Readonly<Record<string, unknown>>, known: Readonl
     : fault("lateAnswer", "must be reject, record or note")
 }
 
+const declarations = new WeakSet<object>()
+
+/** Whether a value is a declaration itself: checked, frozen, and no copy with other members (DCL-5). */
+export const isDeclared = (value: unknown): value is ClientTool =>
+  typeof value === "object" && value !== null && declarations.has(value)
+
+const declare = <Tool extends ClientTool>(tool: Tool): Tool => {
+  declarations.add(Object.freeze(tool))
+  return tool
+}
+
+/** The same declaration with one more check of its successes. */
+export const withSuccessCheck = <Tool extends ClientTool>(tool: Tool, more: ClientTool["checkSuccess"]): Tool =>
+  declare({ ...tool, checkSuccess: (value, args) => tool.checkSuccess(value, args) ?? more(value, args) })
+
 const build = (
   options: Options,
   known: ReadonlySet<string>,
@@ -158,7 +173,7 @@ const build = (
   }
   const metadata = encodeMetadata(options.metadata ?? {}, "metadata", limits.metadataBytes)
   if (Result.isFailure(metadata)) return invalid(metadata.failure)
-  return Result.succeed(Object.freeze({
+  return Result.succeed(declare({
     name: options.name,
     description: options.description,
     parameters: Json.write(tree.success),

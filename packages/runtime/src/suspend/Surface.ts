@@ -145,7 +145,7 @@ export const make = (input: Input): Result.Result<Surface, SurfaceInvalid> => {
     tools.set(tool.name, local(tool, input.rules))
   }
   const instructions: Array<Instruction> = []
-  for (const { toolsetId, tools: declarations } of chosen.success) {
+  for (const { toolsetId, tools: declarations } of checked.success) {
     for (const tool of declarations) {
       const details = { tool: tool.name, toolsetId }
       if (tools.has(tool.name)) {

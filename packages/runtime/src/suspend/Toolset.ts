@@ -5,7 +5,7 @@
  */
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
-import type { ClientTool } from "./Declaration.ts"
+import { type ClientTool, isDeclared } from "./Declaration.ts"
 import { checkText } from "./FieldRules.ts"
 
 /** Bounds of toolsets: toolsets of one surface, tools of all of them together, characters of an id. */
@@ -48,6 +48,9 @@ const invalid = (
 ): Result.Result<never, ClientToolsetInvalid> =>
   Result.fail(new ClientToolsetInvalid({ code, toolsetId: typeof toolsetId === "string" ? toolsetId : "", tool, rule }))
 
+/** Toolsets that were looked at when they were made, and are frozen since. */
+const made = new WeakSet<object>()
+
 /** A toolset with at least one tool and unique names; later changes to the given list have no effect (DCL-3, DCL-5). */
 export const make = <Tool extends ClientTool>(
   toolsetId: string,
@@ -55,16 +58,42 @@ export const make = <Tool extends ClientTool>(
 ): Result.Result<ClientToolset<Tool>, ClientToolsetInvalid> => {
   const id = checkText(toolsetId, "toolset_id", limits.idCharacters)
   if (id !== null) return invalid("client_toolset_invalid", toolsetId, null, `${id.path} ${id.rule}`)
-  if (tools.length === 0) return invalid("client_toolset_invalid", toolsetId, null, "must hold at least one tool")
+  if (!Array.isArray(tools) || tools.length === 0) {
+    return invalid("client_toolset_invalid", toolsetId, null, "must hold at least one tool")
+  }
+  const strange = tools.findIndex((tool) => !isDeclared(tool))
+  if (strange >= 0) {
+    const name: unknown = (tools[strange] as Tool | null | undefined)?.name
+    const rule = "must hold what ClientTool.make or ClientTool.raw declared, and no copies of it"
+    return invalid("client_toolset_invalid", toolsetId, typeof name === "string" ? name : null, rule)
+  }
   const toolset: ClientToolset<Tool> = Object.freeze({ toolsetId, tools: Object.freeze([...tools]) })
+  made.add(toolset)
   return Result.map(check([toolset]), () => toolset)
 }
 
-/** Whether toolsets can stand on one surface: counts, unique ids and unique tool names (DCL-7). */
-export const check = (toolsets: ReadonlyArray<ClientToolset>): Result.Result<void, ClientToolsetInvalid> => {
+/** A toolset that a program wrote down itself is made anew, so that it keeps the rules of any other. */
+const remade = <Tool extends ClientTool>(
+  toolset: ClientToolset<Tool>
+): Result.Result<ClientToolset<Tool>, ClientToolsetInvalid> => {
+  if (typeof toolset !== "object" || toolset === null) {
+    return invalid("client_toolset_invalid", "", null, "must be a toolset")
+  }
+  return made.has(toolset) ? Result.succeed(toolset) : make(toolset.toolsetId, toolset.tools)
+}
+
+/** The toolsets, if they can stand on one surface: counts, unique ids and unique tool names (DCL-7). */
+export const check = <Tool extends ClientTool>(
+  toolsets: ReadonlyArray<ClientToolset<Tool>>
+): Result.Result<ReadonlyArray<ClientToolset<Tool>>, ClientToolsetInvalid> => {
+  if (!Array.isArray(toolsets)) return invalid("client_toolset_invalid", "", null, "the toolsets must be a list")
+  const checked: Array<ClientToolset<Tool>> = []
   const ids = new Set<string>()
   const owners = new Map<string, string>()
-  for (const { toolsetId, tools } of toolsets) {
+  for (const given of toolsets) {
+    const toolset = remade<Tool>(given)
+    if (Result.isFailure(toolset)) return Result.fail(toolset.failure)
+    const { toolsetId, tools } = toolset.success
     if (ids.has(toolsetId)) return invalid("client_toolset_duplicate", toolsetId, null, "the toolset id must be unique")
     ids.add(toolsetId)
     if (ids.size > limits.toolsets) {
@@ -81,8 +110,9 @@ export const check = (toolsets: ReadonlyArray<ClientToolset>): Result.Result<voi
         return invalid("client_tools_too_many", toolsetId, name, `there must be at most ${limits.tools} tools in all`)
       }
     }
+    checked.push(toolset.success)
   }
-  return Result.succeed(undefined)
+  return Result.succeed(Object.freeze(checked))
 }
 
 /** What a definition says about client tools; nothing by default (DCL-4). The tools of each toolset keep their types. */
@@ -93,9 +123,8 @@ export const spec = <const Tools extends ReadonlyArray<ClientTool> = readonly []
   } = {}
 ): Result.Result<ClientToolsSpec<Tools[number]>, ClientToolsetInvalid> => {
   const given: ReadonlyArray<ClientToolset<Tools[number]>> = options.defaultToolsets ?? []
-  const defaultToolsets = Object.freeze([...given])
   return Result.map(
-    check(defaultToolsets),
-    () => Object.freeze({ defaultToolsets, allowRunOverride: options.allowRunOverride ?? false })
+    check(given),
+    (defaultToolsets) => Object.freeze({ defaultToolsets, allowRunOverride: options.allowRunOverride ?? false })
   )
 }

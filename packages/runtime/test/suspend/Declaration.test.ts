@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AskUser, ClientTool, ClientToolset, Results } from "@errand/runtime/suspend"
+import { AskUser, ClientTool, ClientToolset, Results, Surface } from "@errand/runtime/suspend"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { failed, lookup, ok, raw } from "./Fixture.ts"
@@ -282,6 +282,38 @@ describe("harness 1: toolsets", () => {
   it("DCL-3 names are unique within a toolset", () => {
     const { code, tool } = failed(ClientToolset.make("s", [named("a"), named("a")]))
     assert.deepStrictEqual([code, tool], ["client_tool_duplicate", "a"])
+  })
+
+  it.each<[string, unknown]>([
+    ["a blank id", { toolsetId: " ", tools: many(1) }],
+    ["a long id", { toolsetId: "x".repeat(257), tools: many(1) }],
+    ["half a surrogate pair", { toolsetId: "a\ud83d", tools: many(1) }],
+    ["no tools", { toolsetId: "s", tools: [] }],
+    ["tools that are no list", { toolsetId: "s" }],
+    ["a tool twice", { toolsetId: "s", tools: [named("a"), named("a")] }],
+    ["a copy with another name", { toolsetId: "s", tools: [{ ...named("a"), name: "bad name!" }] }],
+    ["a tool that nobody declared", { toolsetId: "s", tools: [{ name: "a" }] }],
+    ["no tool", { toolsetId: "s", tools: [null] }],
+    ["no toolset", null],
+    ["a text", "s"]
+  ])("DCL-3 DCL-5 a toolset that was written down keeps the rules of one that was made: %s", (_, toolset) => {
+    const error = failed(ClientToolset.spec({ defaultToolsets: [toolset as never] }))
+    assert.match(error.code, /^client_toolset_invalid$|^client_tool_duplicate$/)
+    const clientTools = ok(ClientToolset.spec({ allowRunOverride: true }))
+    const surface = Surface.make({ clientTools, clientToolsets: [toolset as never], others: [], rules: [] })
+    assert.strictEqual(failed(surface).code, error.code)
+    const unlisted = Surface.make({ clientTools, clientToolsets: toolset as never, others: [], rules: [] })
+    assert.strictEqual(failed(unlisted).code, "client_toolset_invalid")
+  })
+
+  it("DCL-5 later changes of a toolset that was written down have no effect", () => {
+    const tools = [named("a")]
+    const toolset = { toolsetId: "s", tools }
+    const clientTools = ok(ClientToolset.spec({ defaultToolsets: [toolset] }))
+    tools.length = 0
+    toolset.toolsetId = "other"
+    const { offered } = ok(Surface.make({ clientTools, others: [], rules: [] }))
+    assert.deepStrictEqual(offered.map(({ name, toolsetId }) => `${toolsetId} ${name}`), ["s a"])
   })
 
   it("DCL-4 a spec has no toolsets and allows no override by default", () => {
