@@ -273,24 +273,22 @@ const legalCalls = (
   newId: () => string,
   catalog: Catalog["Service"]
 ): ReadonlyArray<PipelineCall> => {
-  const taken = new Set<string>()
-  return toolCalls.map((call, index) => {
-    const free = HistoryCheck.legalId(call.id, callIds, newId)
-    const id = taken.has(free) ? newId() : free
-    taken.add(id)
-    return {
-      messageId,
-      index,
-      id,
-      asked: call.name,
-      name: declaredName(catalog, agent.view, call.name),
-      arguments: Bounds.read(call.arguments),
-      activityId: newId() as Ids.ActivityId,
-      started: false,
-      settled: false,
-      deferred: undefined
-    }
-  })
+  const once = new Set<string>()
+  const repeated = new Set<string>()
+  for (const { id } of toolCalls) (once.has(id) ? repeated : once).add(id)
+  return toolCalls.map((call, index) => ({
+    messageId,
+    index,
+    // an id that two calls have names neither of them (RUN-2, faults A9)
+    id: HistoryCheck.legalId(repeated.has(call.id) ? newId() : call.id, callIds, newId),
+    asked: call.name,
+    name: declaredName(catalog, agent.view, call.name),
+    arguments: Bounds.read(call.arguments),
+    activityId: newId() as Ids.ActivityId,
+    started: false,
+    settled: false,
+    deferred: undefined
+  }))
 }
 
 /** A declared name stays as it is: what a provider does not allow has an alias there (MDL-4, DCL-10). */

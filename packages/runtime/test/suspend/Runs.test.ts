@@ -72,24 +72,25 @@ describe("harness 3: arguments and bounds", () => {
       assert.strictEqual(model.requests.length, 4)
     }))
 
-  it.effect("RUN-2, faults A9 calls with one id get fresh ones, and answers are never bound to two", () =>
+  it.effect("RUN-2, faults A9 calls with one id all get fresh ones, and answers are never bound to two", () =>
     Effect.gen(function*() {
-      const twice: ReadonlyArray<Call> = [
-        call("call_1", "lookup_record", { record_id: "1" }),
-        call("call_1", "lookup_record", { record_id: "2" })
+      const numbers = ["1", "2", "3"]
+      const calls: ReadonlyArray<Call> = [
+        ...numbers.map((record_id) => call("call_1", "lookup_record", { record_id })),
+        call("call_2", "lookup_record", { record_id: "4" })
       ]
-      const { harness, model, result } = yield* runOf([{ calls: twice }, { text: "ok" }])
-      const [one, two] = ok(harness.pending(suspended(result).suspension)).calls
-      assert.strictEqual(one!.callId, "call_1")
-      assert.notStrictEqual(two!.callId, "call_1")
-      yield* harness.resume(suspended(result).suspension, [
-        two!.succeed({ title: "Two" } as never),
-        one!.succeed({ title: "One" } as never)
-      ])
-      assert.deepStrictEqual(toldBy(model, 1).map(({ content, id }) => [id, JSON.parse(content).structured.title]), [
-        ["call_1", "One"],
-        [two!.callId, "Two"]
-      ])
+      const { harness, model, result } = yield* runOf([{ calls }, { text: "ok" }])
+      const pending = ok(harness.pending(suspended(result).suspension)).calls
+      const ids = pending.map(({ callId }) => callId)
+      assert.strictEqual(new Set(ids).size, 4)
+      assert.notInclude(ids, "call_1")
+      assert.strictEqual(ids[3], "call_2")
+      const replies = pending.map((one) => one.succeed({ title: one.argumentsText } as never))
+      yield* harness.resume(suspended(result).suspension, replies.reverse())
+      assert.deepStrictEqual(
+        toldBy(model, 1).map(({ content, id }) => [id, JSON.parse(content).structured.title]),
+        ids.map((id, at) => [id, `{"record_id":"${at + 1}"}`])
+      )
     }))
 
   it.effect("RSM-4 an id that comes again in a later response gets its own result", () =>
