@@ -39,13 +39,15 @@ const schemaCheck = (tool: OfferedTool): (text: string) => JsonValue.Fault | nul
     onSuccess: argumentsCheck
   })
 
-/** The surface with the checks of the tools of this process, for overriding arguments (RSM-3). */
-export const checked = (surface: Surface, tools: ReadonlyArray<HostTool>): Surface => {
-  const checks = new Map(tools.map((tool) => [tool.name, tool.checkArguments ?? schemaCheck(tool)]))
+/** The surface with the checks of arguments that the definition wants, for overriding ones as for the model's (RUN-4, RSM-3). */
+export const checked = (surface: Surface, definition: AgentDefinition<unknown, ClientTool>): Surface => {
+  const checks = new Map(definition.tools.map((tool) => [tool.name, tool.checkArguments ?? schemaCheck(tool)]))
   const all = new Map<string, SurfaceTool>()
   for (const [name, tool] of surface.tools) {
-    const check = checks.get(name)
-    all.set(name, check === undefined ? tool : { ...tool, checkArguments: check })
+    const checkArguments = definition.validateArguments === "object"
+      ? () => null
+      : checks.get(name) ?? tool.checkArguments
+    all.set(name, { ...tool, checkArguments })
   }
   return { ...surface, tools: all }
 }
@@ -65,8 +67,8 @@ const denials = (surface: Surface): ReadonlyArray<PermissionRule> =>
 const sentence = (fault: JsonValue.Fault | null): string | null =>
   fault === null ? null : `The arguments do not fit: ${fault.path} ${fault.rule}.`
 
-const entryOf = (tool: SurfaceTool, host: HostTool | undefined, validate: boolean): CatalogTool => {
-  const misfit = validate ? { misfit: (text: string) => sentence(tool.checkArguments(text)) } : {}
+const entryOf = (tool: SurfaceTool, host: HostTool | undefined): CatalogTool => {
+  const misfit = { misfit: (text: string) => sentence(tool.checkArguments(text)) }
   return host === undefined
     ? { ...clientTool({ ...tool, timeoutMs: tool.client?.timeoutMs ?? 0 }), ...misfit }
     : { ...host, ...misfit }
@@ -84,8 +86,7 @@ export const make = Effect.fnUntraced(function*(
   const approvals = Context.get(context, Approvals)
   const outbox = yield* Effect.serviceOption(Outbox)
   const hosts = new Map(definition.tools.map((tool) => [tool.name, tool]))
-  const validate = definition.validateArguments === "schema"
-  const tools = [...surface.tools.values()].map((tool) => entryOf(tool, hosts.get(tool.name), validate))
+  const tools = [...surface.tools.values()].map((tool) => entryOf(tool, hosts.get(tool.name)))
   const offered = new Set(surface.offered.map((tool) => tool.name))
   const catalog = Layer.effect(
     Catalog,

@@ -142,7 +142,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       rename: definition.rename,
       deferredToolsSupported: suspends
     }))
-    const checked = Engine.checked(surface, definition.tools)
+    const checked = Engine.checked(surface, definition)
     const engine = yield* Effect.provideContext(
       Engine.make(definition, checked, output.guidance, 2 * answerBytes),
       context

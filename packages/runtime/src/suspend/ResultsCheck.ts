@@ -6,6 +6,7 @@
  */
 import { Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
+import * as Bounds from "../Bounds.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
 import { encodeMetadata } from "./FieldRules.ts"
 import { deepest, encode, type Fault, formatPath, isPlainObject } from "./JsonValue.ts"
@@ -99,6 +100,8 @@ const readDecision = (value: unknown, path: string, tool: SurfaceTool | undefine
     if (!isPlainObject(given)) return fail(`${path}.arguments`, "must be an object")
     const text = encode(given, `${path}.arguments`)
     if (Result.isFailure(text)) return Result.fail(text.failure)
+    const bounded = Bounds.read(text.success)
+    if (bounded._tag === "Invalid") return fail(`${path}.arguments`, `are refused: ${bounded.problem}`)
     const fault = tool?.checkArguments(text.success) ?? null
     return fault === null
       ? Result.succeed({ allow, arguments: text.success })

@@ -167,3 +167,41 @@ describe("harness 1: numbers are finite", () => {
       assert.notInclude(told, "NaN")
     }))
 })
+
+describe("harness 5: overriding arguments", () => {
+  const approved = Effect.fnUntraced(function*(validateArguments: "schema" | "object", args: Record<string, unknown>) {
+    const parameters = Schema.Struct({ path: Schema.optionalKey(Schema.Unknown), n: Schema.optionalKey(Schema.Int) })
+    const tool = ok(HostTool.make({
+      name: "write",
+      description: "d",
+      permission: "ask",
+      parameters,
+      execute: () => Effect.succeed("written")
+    }))
+    const agent = AgentDefinition.make({ tools: [tool], validateArguments })
+    const harness = yield* harnessOf(agent, new FakeModel([{ calls: [call("w", "write")] }, { text: "done" }]))
+    const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+    return harness.resume(suspension, { calls: {}, approvals: { w: { allow: true, arguments: args } } })
+  })
+
+  it.effect("RSM-3 RUN-4 they are looked at as the definition says, which is how the model's are", () =>
+    Effect.gen(function*() {
+      const misfit = { n: "no integer" }
+      assert.strictEqual(yield* codeOf(yield* approved("schema", misfit)), "deferred_approval_invalid")
+      const result = completed(yield* yield* approved("object", misfit))
+      assert.include(JSON.stringify(result.messages), "invalid_arguments")
+    }))
+
+  it.effect("RSM-3 they nest no deeper than the model's may, which is told at check 8", () =>
+    Effect.gen(function*() {
+      const nested = (depth: number) => {
+        let path: unknown = 1
+        for (let at = 1; at < depth; at++) path = [path]
+        return { path }
+      }
+      completed(yield* yield* approved("schema", nested(256)))
+      const error = yield* Effect.flip(yield* approved("schema", nested(257)))
+      assert.strictEqual(error.code, "deferred_approval_invalid")
+      assert.deepInclude(error.details, { callId: "w", path: "results.approvals.w.arguments" })
+    }))
+})
