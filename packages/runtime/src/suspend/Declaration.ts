@@ -59,6 +59,8 @@ export interface ClientTool<
   readonly checkArguments: (text: string) => JsonValue.Fault | null
   /** What is wrong with a success value in its JSON form, given the text of the arguments that it answers, or null. */
   readonly checkSuccess: (value: unknown, argumentsText: string) => JsonValue.Fault | null
+  /** What is wrong with the content of a failure in its JSON form, or null. */
+  readonly checkFailure: (content: unknown) => JsonValue.Fault | null
 }
 
 /** What every declaration may say besides its schemas. */
@@ -147,7 +149,7 @@ const build = (
   options: Options,
   known: ReadonlySet<string>,
   parameters: unknown,
-  rest: (schema: Json.JsonNode) => Pick<ClientTool, "schemas" | "checkArguments" | "checkSuccess">
+  rest: (schema: Json.JsonNode) => Pick<ClientTool, "schemas" | "checkArguments" | "checkSuccess" | "checkFailure">
 ): Result.Result<ClientTool, ClientToolInvalid> => {
   const invalid = ({ path, rule }: JsonValue.Fault) =>
     Result.fail(
@@ -209,7 +211,8 @@ export const raw = <const Name extends string>(
   build(options, fields, options.parameters, (schema) => ({
     schemas: null,
     checkArguments: argumentsCheck(schema),
-    checkSuccess: () => null
+    checkSuccess: () => null,
+    checkFailure: () => null
   })) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
@@ -269,7 +272,11 @@ export const make = <A, const Name extends string, S = unknown, F = unknown>(
     return invalid(field, reason === "recursive" ? "client_tool_schema_recursive" : "client_tool_invalid", detail, path)
   }
   const decodeArguments = argumentsDecoder(options.parameters)
-  const decodeSuccess = options.success === undefined ? null : decoder(options.success, "value")
+  const checkOf = (schema: JsonSchemaOf<unknown> | undefined, root: string): (value: unknown) => Check => {
+    if (schema === undefined) return () => null
+    const decode = decoder(schema, root)
+    return (value) => faultOf(decode(value))
+  }
   const tool = build(options, typedFields, parameters, () => ({
     schemas: {
       parameters: options.parameters,
@@ -277,7 +284,8 @@ export const make = <A, const Name extends string, S = unknown, F = unknown>(
       failure: options.failure ?? null
     },
     checkArguments: (text) => faultOf(decodeArguments(text)),
-    checkSuccess: decodeSuccess === null ? () => null : (value) => faultOf(decodeSuccess(value))
+    checkSuccess: checkOf(options.success, "value"),
+    checkFailure: checkOf(options.failure, "content")
   }))
   return tool as Result.Result<ClientTool<A, S, F, Name>, ClientToolInvalid>
 }

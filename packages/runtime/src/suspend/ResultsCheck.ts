@@ -153,6 +153,8 @@ const readAnswer = (
       if (Result.isFailure(structured)) return Result.fail(structured.failure)
       const bytes = Json.byteLength(message) + (structured.success === null ? 0 : Json.byteLength(structured.success))
       if (bytes > limit) return fail(path, `must have at most ${limit} bytes`)
+      const fault = structured.success === null ? null : tool?.client?.checkFailure(content) ?? null
+      if (fault !== null) return fail(`${path}.${fault.path}`, fault.rule)
       return Result.succeed({
         _tag: "Failure",
         text: message,

@@ -168,6 +168,25 @@ describe("harness 1: numbers are finite", () => {
     }))
 })
 
+describe("harness 1: the content of a failure", () => {
+  it.effect("DCL-2 it fits the failure schema of its tool, or is left out", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* rig({ calls: [call("c1", "lookup_record", { record_id: "7" })] }, {
+        text: "done"
+      })
+      const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+      const failing = (more: object) =>
+        ({ calls: { c1: { status: "error", message: "no", ...more } }, approvals: {} }) as const
+      for (const content of [{ why: 7 }, { why: "gone", more: 1 }, "gone", null]) {
+        const error = yield* Effect.flip(harness.resume(suspension, failing({ content })))
+        assert.strictEqual(error.code, "deferred_results_invalid")
+        assert.match((error.details as { readonly path: string }).path, /^results\.calls\.c1\.content/)
+      }
+      completed(yield* harness.resume(suspension, failing({ content: { why: "gone" } })))
+      assert.include(JSON.stringify(model.requests[1]!.messages), "gone")
+    }))
+})
+
 describe("harness 5: overriding arguments", () => {
   const approved = Effect.fnUntraced(function*(validateArguments: "schema" | "object", args: Record<string, unknown>) {
     const parameters = Schema.Struct({ path: Schema.optionalKey(Schema.Unknown), n: Schema.optionalKey(Schema.Int) })
