@@ -10,8 +10,15 @@ import { argumentsDecoder, type ClientTool, make, withSuccessCheck } from "./Dec
 import { type Fault, formatPath } from "./JsonValue.ts"
 import * as Results from "./Results.ts"
 
+/** Characters are code points, as in the JSON Schema that is derived (HRN-D1). */
 const text = (maxLength: number, description: string) =>
-  Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxLength(maxLength)).annotate({ description })
+  Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxCodePoints(maxLength)).annotate({ description })
+
+/** What a person or a program tells apart by a text needs a text of its own. */
+const apart = <Key extends string>(key: Key) =>
+  Schema.makeFilter((items: ReadonlyArray<{ readonly [Name in Key]: string }>) =>
+    new Set(items.map((item) => item[key])).size === items.length || `Expected each to have a ${key} of its own`
+  )
 
 /** One choice; `description` says what it means. */
 export const Option = Schema.Struct({
@@ -23,14 +30,14 @@ export const Option = Schema.Struct({
 export const Question = Schema.Struct({
   header: text(24, "A short title, unique among the questions."),
   question: text(1000, "The whole question, ending in a question mark."),
-  options: Schema.Array(Option).check(Schema.isMinLength(2), Schema.isMaxLength(4)),
+  options: Schema.Array(Option).check(Schema.isMinLength(2), Schema.isMaxLength(4), apart("label")),
   multi_select: Schema.optionalKey(Schema.Boolean.annotate({ description: "Whether several options may be picked." }))
 })
 export type Question = typeof Question.Type
 
 /** What the model asks: one to four questions. */
 export const Arguments = Schema.Struct({
-  questions: Schema.Array(Question).check(Schema.isMinLength(1), Schema.isMaxLength(4))
+  questions: Schema.Array(Question).check(Schema.isMinLength(1), Schema.isMaxLength(4), apart("header"))
 })
 export type Arguments = typeof Arguments.Type
 
@@ -38,7 +45,7 @@ export type Arguments = typeof Arguments.Type
 export const Answer = Schema.Struct({
   header: Schema.String,
   selected: Schema.Array(Schema.String),
-  text: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(16_384)))
+  text: Schema.optionalKey(Schema.String.check(Schema.isMaxCodePoints(16_384)))
 })
 export type Answer = typeof Answer.Type
 
@@ -108,5 +115,8 @@ export const answer = (
   return fault === null ? Result.succeed({ status: "success", value }) : Result.fail(fault)
 }
 
-/** The person declined: a failure that the model reads. */
-export const decline = (message = "The person declined to answer."): Results.Answer => Results.failure(message)
+const declined = "The person declined to answer."
+
+/** The person declined: a failure that the model reads, in the person's words if there are any. */
+export const decline = (message = declined): Results.Answer =>
+  Results.failure(message.trim() === "" ? declined : message)

@@ -422,7 +422,7 @@ describe("harness 1: ask_user", () => {
     const fits = (args: unknown) => AskUser.tool.checkArguments(JSON.stringify(args)) === null
     const options = (count: number) => Array.from({ length: count }, (_, index) => option(`o${index}`))
     assert.deepStrictEqual(
-      [0, 1, 4, 5].map((count) => fits({ questions: Array.from({ length: count }, () => question("h")) })),
+      [0, 1, 4, 5].map((count) => fits({ questions: Array.from({ length: count }, (_, at) => question(`h${at}`)) })),
       [
         false,
         true,
@@ -441,6 +441,25 @@ describe("harness 1: ask_user", () => {
     )
     assert.isFalse(fits({ questions: [question(" ")] }))
     assert.isFalse(fits({ questions: [question("h".repeat(25))] }))
+  })
+
+  it("HRN-D1 HRN-D27 ask_user counts code points, as the schema does that the model is told", () => {
+    const misfit = (args: object) => AskUser.tool.checkArguments(JSON.stringify({ questions: [args] }))
+    const labels = (label: string) => ({ options: [option(label), option("b")] })
+    assert.isNull(misfit(question("😀".repeat(24), labels("😀".repeat(80)))))
+    assert.isNotNull(misfit(question("😀".repeat(25))))
+    assert.isNotNull(misfit(question("h", labels("😀".repeat(81)))))
+    const text = (count: number) => [{ header: "h", selected: [], text: "😀".repeat(count) }]
+    assert.isTrue(Result.isSuccess(AskUser.answer(request(question("h")), text(16_384))))
+    assert.isTrue(Result.isFailure(AskUser.answer(request(question("h")), text(16_385))))
+  })
+
+  it("HRN-D27 ask_user takes headers and labels only that tell questions and options apart", () => {
+    const misfit = (...questions: ReadonlyArray<object>) => AskUser.tool.checkArguments(JSON.stringify({ questions }))
+    const same = { options: [option("a"), option("a")] }
+    assert.isNull(misfit(question("h"), question("i")))
+    assert.strictEqual(misfit(question("h"), question("h"))?.path, "arguments.questions")
+    assert.strictEqual(misfit(question("h"), question("i", same))?.path, "arguments.questions[1].options")
   })
 
   it.each<[string, object, string | null]>([
@@ -473,6 +492,7 @@ describe("harness 1: ask_user", () => {
 
   it("ask_user declined is a failure with a message", () => {
     assert.deepStrictEqual(AskUser.decline(), { status: "error", message: "The person declined to answer." })
+    assert.deepStrictEqual(AskUser.decline(" "), AskUser.decline())
     assert.deepStrictEqual(AskUser.decline("Not now."), { status: "error", message: "Not now." })
   })
 })
