@@ -34,6 +34,28 @@ export const isPlainObject = (value: unknown): value is Readonly<Record<string, 
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+/** A member of an object's own: what a prototype holds was not said by whoever gave the object. */
+export const own = (value: Readonly<Record<string, unknown>>, key: string): unknown =>
+  Object.hasOwn(value, key) ? value[key] : undefined
+
+/** The first key that no JSON has: a symbol, a hidden member, or a member of an array that is none of its items. */
+const dropped = (value: unknown, path: string): Fault | null => {
+  if (typeof value !== "object" || value === null || value instanceof Json.JsonNumber) return null
+  const keys = Object.keys(value)
+  const all = Reflect.ownKeys(value)
+  const isArray = Array.isArray(value)
+  if (all.length !== (isArray ? value.length + 1 : keys.length)) {
+    const shown = new Set<PropertyKey>(isArray ? [...value.keys()].map(String).concat("length") : keys)
+    const rule = "would be dropped: JSON has no symbols, no hidden members, and no members of arrays but items"
+    return { path: formatPath(path, [all.find((key) => !shown.has(key))!]), rule }
+  }
+  for (const key of keys) {
+    const fault = dropped((value as Record<string, unknown>)[key], formatPath(path, [isArray ? Number(key) : key]))
+    if (fault !== null) return fault
+  }
+  return null
+}
+
 const below = (root: string, path: string): string =>
   path === "" || path.startsWith("[") ? root + path : `${root}.${path}`
 
@@ -44,7 +66,10 @@ const located = (root: string) => (fault: Json.JsonFault): Fault => ({
 
 /** A plain value as a lossless tree; `root` begins the path of a fault. */
 export const toTree = (value: unknown, root: string): Result.Result<Json.JsonNode, Fault> =>
-  Result.mapError(Json.fromPlain(value), located(root))
+  Result.flatMap(Result.mapError(Json.fromPlain(value), located(root)), (tree) => {
+    const fault = dropped(value, root)
+    return fault === null ? Result.succeed(tree) : Result.fail(fault)
+  })
 
 /** A plain value as compact text, keys in their own order; `root` begins the path of a fault. */
 export const encode = (value: unknown, root: string): Result.Result<JsonText, Fault> =>

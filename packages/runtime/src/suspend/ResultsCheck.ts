@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Bounds from "../Bounds.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
 import { encodeMetadata } from "./FieldRules.ts"
-import { deepest, encode, type Fault, formatPath, isPlainObject } from "./JsonValue.ts"
+import { deepest, encode, type Fault, formatPath, isPlainObject, own } from "./JsonValue.ts"
 import * as Results from "./Results.ts"
 import {
   DeferredApprovalInvalid,
@@ -52,7 +52,8 @@ const readReplies = (replies: ReadonlyArray<unknown>): Given | DeferredResultsIn
   for (const [index, reply] of replies.entries()) {
     const path = formatPath("results", [index])
     if (!isPlainObject(reply)) return invalid(path, "must be made from a pending request")
-    const { _tag: kind, callId } = reply
+    const kind = own(reply, "_tag")
+    const callId = own(reply, "callId")
     if ((kind !== "Answer" && kind !== "Decision") || typeof callId !== "string") {
       return invalid(path, "must be made from a pending request")
     }
@@ -60,7 +61,7 @@ const readReplies = (replies: ReadonlyArray<unknown>): Given | DeferredResultsIn
     if (values[category].has(callId)) {
       return invalid(`results.${category}`, "holds two values of one request", callId)
     }
-    values[category].set(callId, reply[kind === "Answer" ? "answer" : "decision"])
+    values[category].set(callId, own(reply, kind === "Answer" ? "answer" : "decision"))
   }
   return {
     calls: Object.fromEntries(values.calls),
@@ -75,10 +76,11 @@ const readGiven = (results: unknown): Given | DeferredResultsInvalid => {
   if (!isPlainObject(results)) return invalid("results", "must be an object")
   const unknown = Reflect.ownKeys(results).find((key) => typeof key !== "string" || !resultKeys.has(key))
   if (unknown !== undefined) return invalid(formatPath("results", [unknown]), "is no member of results")
-  const { approvals = {}, calls = {}, metadata } = results
+  const calls = own(results, "calls") ?? {}
+  const approvals = own(results, "approvals") ?? {}
   if (!isPlainObject(calls)) return invalid("results.calls", "must be an object")
   if (!isPlainObject(approvals)) return invalid("results.approvals", "must be an object")
-  return { calls, approvals, metadata }
+  return { calls, approvals, metadata: own(results, "metadata") }
 }
 
 const excess = (value: Readonly<Record<string, unknown>>, path: string, known: ReadonlyArray<string>): Fault | null => {
@@ -92,7 +94,9 @@ const readDecision = (value: unknown, path: string, tool: SurfaceTool | undefine
   if (!isPlainObject(value)) {
     return fail(path, "must be a decision: {allow: true, arguments?} or {allow: false, message?}")
   }
-  const { allow, arguments: given, message } = value
+  const allow = own(value, "allow")
+  const given = own(value, "arguments")
+  const message = own(value, "message")
   if (allow === true) {
     const more = excess(value, path, ["allow", "arguments"])
     if (more !== null) return Result.fail(more)
@@ -129,7 +133,7 @@ const readAnswer = (
   if (!isPlainObject(value)) {
     return fail(path, "must be an answer: {status: \"success\", value} or {status: \"error\", message, content?}")
   }
-  switch (value["status"]) {
+  switch (own(value, "status")) {
     case "success": {
       const more = excess(value, path, ["status", "value"])
       if (more !== null) return Result.fail(more)
@@ -145,7 +149,8 @@ const readAnswer = (
     case "error": {
       const more = excess(value, path, ["status", "message", "content"])
       if (more !== null) return Result.fail(more)
-      const { content, message } = value
+      const content = own(value, "content")
+      const message = own(value, "message")
       if (typeof message !== "string" || !message.isWellFormed()) {
         return fail(`${path}.message`, "must be text without lone surrogates")
       }
@@ -197,8 +202,22 @@ const readMetadata = (
   return metadata
 }
 
-/** Checks 7 to 10, in this order; `tools` are those of the current surface. */
+/** Checks 7 to 10, in this order; `tools` are those of the current surface. What throws when it is looked at is invalid. */
 export const check = (
+  requests: Requests,
+  results: unknown,
+  tools: ReadonlyMap<string, SurfaceTool>,
+  answerBytes: number
+): Result.Result<Accepted, ResumeError> => {
+  try {
+    return checked(requests, results, tools, answerBytes)
+  } catch (thrown) {
+    const why = thrown instanceof Error ? thrown.message.slice(0, 200) : "something was thrown"
+    return Result.fail(invalid("results", `could not be looked at: ${why}`))
+  }
+}
+
+const checked = (
   requests: Requests,
   results: unknown,
   tools: ReadonlyMap<string, SurfaceTool>,

@@ -224,3 +224,65 @@ describe("harness 5: overriding arguments", () => {
       assert.deepInclude(error.details, { callId: "w", path: "results.approvals.w.arguments" })
     }))
 })
+
+describe("harness 1 and 5: values with more to them than JSON", () => {
+  const hidden = Object.defineProperty({ a: 1 }, "authorization", { value: 1, enumerable: false })
+  const throwing = {
+    get a(): never {
+      throw new Error("no access")
+    }
+  }
+  const inherited = Object.create(Object.create(null, { allow: { value: true, enumerable: true } }) as object) as object
+  const opened = Effect.fnUntraced(function*() {
+    const tools = new Counted()
+    const model = new FakeModel([{ calls: [call("c1", "free_form"), call("w", "write_file")] }, { text: "done" }])
+    const harness = yield* harnessOf(definition([tools.tool("write_file", "ask")]), model)
+    const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+    const refusal = (value: unknown, more: object = {}, decision: unknown = { allow: true }) =>
+      Effect.flip(harness.resume(suspension, {
+        calls: { c1: { status: "success", value } },
+        approvals: { w: decision as never },
+        ...more
+      }))
+    return { tools, refusal }
+  })
+
+  it.effect.each<[string, unknown, string]>([
+    ["a symbol", { b: { [Symbol("s")]: 1 } }, "value.b[\"Symbol(s)\"]"],
+    ["a hidden member", { b: [hidden] }, "value.b[0].authorization"],
+    ["a member of an array that is no item", Object.assign([1], { k: 2 }), "value.k"],
+    ["a symbol of an array", Object.assign([1], { [Symbol("s")]: 2 }), "value[\"Symbol(s)\"]"]
+  ])(
+    "DCL-8 nothing is dropped: %s is refused with its path, in answers, metadata and arguments",
+    ([, value, path]) =>
+      Effect.gen(function*() {
+        const { refusal, tools } = yield* opened()
+        const answer = yield* refusal(value)
+        assert.strictEqual(answer.code, "deferred_results_invalid")
+        assert.deepInclude(answer.details, { path: `results.calls.c1.${path}` })
+        const metadata = yield* refusal(1, { metadata: { c1: { value } } })
+        assert.strictEqual(metadata.code, "deferred_metadata_invalid")
+        assert.deepInclude(metadata.details, { path: `results.metadata.c1.${path}` })
+        const args = yield* refusal(1, {}, { allow: true, arguments: { value } })
+        assert.strictEqual(args.code, "deferred_approval_invalid")
+        assert.deepInclude(args.details, { path: `results.approvals.w.arguments.${path}` })
+        assert.deepStrictEqual(tools.ran, [])
+      })
+  )
+
+  it.effect("HRN-D18 what throws when it is looked at is invalid and no fault of ours", () =>
+    Effect.gen(function*() {
+      const { refusal } = yield* opened()
+      assert.strictEqual((yield* refusal(throwing)).code, "deferred_results_invalid")
+      assert.strictEqual((yield* refusal(1, {}, throwing)).code, "deferred_approval_invalid")
+      const error = yield* refusal(1, {}, Object.defineProperty({}, "allow", { get: () => throwing.a }))
+      assert.include(error.message, "no access")
+    }))
+
+  it.effect("5 a decision allows by a member of its own, not by one of its prototype", () =>
+    Effect.gen(function*() {
+      const { refusal, tools } = yield* opened()
+      assert.strictEqual((yield* refusal(1, {}, inherited)).code, "deferred_approval_invalid")
+      assert.deepStrictEqual(tools.ran, [])
+    }))
+})
