@@ -3,7 +3,7 @@
  *
  * Rule: what has happened to it is written on it as it happens, so that whoever cuts it off knows what to say of it.
  */
-import type { Ids } from "@errand/protocol"
+import type { Ids, JsonText } from "@errand/protocol"
 import type * as Bounds from "./Bounds.ts"
 import type { Answered, DeferredOutcome } from "./ToolExecutor.ts"
 
@@ -18,8 +18,11 @@ export interface AttemptedCall extends Answered {
   readonly activityId: Ids.ActivityId
   /** Set when the executor was given the call: from then on it may have executed. */
   started: boolean
-  /** The question for permission was asked before and answered with yes: for this very call, and for it alone (RSM-2). */
-  readonly approved?: boolean
+  /**
+   * The question for permission was asked before and answered with yes, for this very call and for it alone (RSM-2): the
+   * arguments as hooks had left them, which are what may run; or true for arguments that the host gave itself.
+   */
+  readonly approved?: JsonText | true
   /** Set when the arguments were not what the tool takes. */
   misfit?: boolean
 }

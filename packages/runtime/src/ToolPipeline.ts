@@ -14,10 +14,11 @@ import { type Agent, ownerOf } from "./Agent.ts"
 import { Approvals } from "./Approvals.ts"
 import * as Bounds from "./Bounds.ts"
 import * as CallEnds from "./CallEnds.ts"
+import * as CallHooks from "./CallHooks.ts"
 import { Catalog, type CatalogTool } from "./Catalog.ts"
 import type { Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
-import { askAfter, askBefore, type HookedCall, HookRejected, ToolHooks, type ToolHooksService } from "./Hooks.ts"
+import { type HookedCall, ToolHooks } from "./Hooks.ts"
 import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
 import type { AttemptedCall, PipelineCall } from "./PipelineCall.ts"
@@ -59,16 +60,14 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         if (resolution._tag === "Refused") return resolution
         const { decision, tool } = resolution
 
-        let given = call.arguments
+        const approved = typeof call.approved === "string" ? call.approved : undefined
+        let given = approved === undefined ? call.arguments : Bounds.read(approved)
         let hooked: HookedCall | undefined
         if (hooks !== null && given._tag === "Object") {
-          hooked = hookedCall(agent, call, tool, given.text)
-          const verdict = yield* askBefore(hooks, hooked)
-          if (!verdict.allow) return CallEnds.refusedByHook(tool, verdict.reason)
-          if (verdict.arguments !== undefined) {
-            given = Bounds.read(verdict.arguments)
-            hooked = { ...hooked, arguments: Bounds.recorded(given) }
-          }
+          const before = yield* CallHooks.before(hooks, agent, call, tool, given, approved)
+          if (before._tag !== "Hooked") return before
+          given = before.given
+          hooked = before.hooked
         }
         const bounded = Bounds.check(tool, given, limits)
         if (Result.isFailure(bounded)) {
@@ -76,7 +75,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
           return bounded.failure
         }
 
-        if (decision === "ask" && call.approved !== true) {
+        if (decision === "ask" && call.approved !== true && bounded.success.text !== approved) {
           const verdict = yield* approvals.ask({
             run: agent.run,
             activityId: call.activityId,
@@ -106,28 +105,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         const safe = CallEnds.protect(tool, outcome, maxBytes)
         return hooks === null || hooked === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
           ? safe
-          : yield* askedAfter(hooks, call, tool, hooked, safe)
-      })
-
-      const askedAfter = Effect.fnUntraced(function*(
-        hooks: ToolHooksService,
-        call: AttemptedCall,
-        tool: CatalogTool,
-        hooked: HookedCall,
-        safe: ToolOutcome & { readonly _tag: "Success" | "Failure" }
-      ) {
-        call.answer = safe
-        const { _tag, ...told } = safe
-        const replaced = yield* askAfter(hooks, hooked, { ...told, status: _tag === "Success" ? "success" : "error" })
-        if (replaced === undefined) return safe
-        if (replaced instanceof HookRejected) {
-          return CallEnds.rejected(tool, `a hook rejected it (${replaced.reason})`)
-        }
-        return CallEnds.protect(
-          tool,
-          { ...replaced, _tag: replaced.status === "success" ? "Success" : "Failure" },
-          maxBytes
-        )
+          : yield* CallHooks.after(hooks, call, tool, hooked, safe, maxBytes)
       })
 
       const toolOf = (agent: Agent, call: AttemptedCall): CatalogTool | undefined => {
@@ -195,7 +173,14 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         const plain = hooks === null || tool === undefined || (safe._tag !== "Success" && safe._tag !== "Failure")
         const outcome = plain ? safe : yield* CallEnds.ofExit(
           call,
-          yield* Effect.exit(restore(askedAfter(hooks, call, tool, hookedCall(agent, call, tool, args), safe))),
+          yield* Effect.exit(restore(CallHooks.after(
+            hooks,
+            call,
+            tool,
+            CallHooks.hookedCall(agent, call, tool, args),
+            safe,
+            maxBytes
+          ))),
           restore
         )
         const end = ToolContent.encode(outcome, tool?.kind ?? "client")
@@ -276,12 +261,3 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
     })
   )
 }
-
-const hookedCall = (agent: Agent, call: AttemptedCall, tool: CatalogTool, args: JsonText): HookedCall => ({
-  tool: tool.name,
-  callId: call.id,
-  sessionId: agent.run.sessionId,
-  runId: agent.run.runId,
-  taskId: agent.taskId,
-  arguments: args
-})

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import type { Agent } from "../Agent.ts"
 import * as Bounds from "../Bounds.ts"
 import type { StorageFailed } from "../History.ts"
+import type { ModelToolCall } from "../ModelTurn.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import * as Redaction from "../Redaction.ts"
 import type { Answered, ToolOutcome } from "../ToolExecutor.ts"
@@ -44,9 +45,14 @@ const answerOf = (step: Step): Answered =>
     ? { answer: denied(step.message) }
     : {}
 
+/** What an approval of a call covers: nothing but its arguments as they were shown, or those that the host gave instead. */
+const approvalOf = (step: Step, call: CallState): Pick<PipelineCall, "approved"> =>
+  step._tag === "Execute" ? { approved: step.overridden ? true : call.arguments as JsonText } : {}
+
 const resumed = (
   step: Step,
   call: CallState,
+  asked: ModelToolCall | undefined,
   index: number,
   messageId: Ids.MessageId,
   newId: () => string
@@ -56,13 +62,15 @@ const resumed = (
   id: call.call_id,
   asked: call.tool_name,
   name: call.tool_name,
-  arguments: Bounds.read(step._tag === "Execute" ? step.arguments : call.arguments),
+  arguments: Bounds.read(
+    step._tag === "Execute" && step.overridden ? step.arguments : asked?.arguments ?? call.arguments
+  ),
   activityId: newId() as Ids.ActivityId,
   // told to the model if the call is cut off: whatever was outside of this process may have executed
   started: step._tag !== "Execute" && step._tag !== "Begin" && step._tag !== "Denied",
   settled: step._tag === "Completed",
   deferred: undefined,
-  approved: step._tag === "Execute",
+  ...approvalOf(step, call),
   ...answerOf(step)
 })
 
@@ -121,7 +129,11 @@ export const settle = (
     const messageId = newId() as Ids.MessageId
     const open = thread.open.slice()
     const byId = new Map(steps.map((step) => [step.callId, step]))
-    const calls = open.map((call, index) => resumed(byId.get(call.call_id)!, call, index, messageId, newId))
+    const last = thread.messages.at(-1)
+    const asked = new Map(last?.role === "assistant" ? last.toolCalls.map((call) => [call.id, call]) : [])
+    const calls = open.map((call, index) =>
+      resumed(byId.get(call.call_id)!, call, asked.get(call.call_id), index, messageId, newId)
+    )
     const ways = calls.flatMap((call, index) =>
       rest(engine, agent, thread, byId.get(call.id)!, call, open[index]!) ?? []
     )

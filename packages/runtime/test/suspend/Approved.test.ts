@@ -1,7 +1,8 @@
 /** What a positive approval covers: the call that it was given to, once, and nothing that such a call starts. */
 import { assert, describe, it } from "@effect/vitest"
-import { Conversation, type LocalTools, TaskHistories, Tasks } from "@errand/runtime"
-import { AgentDefinition, HostTool, type State } from "@errand/runtime/suspend"
+import type { JsonText } from "@errand/protocol"
+import { Conversation, type LocalTools, TaskHistories, Tasks, ToolHooks, type ToolHooksService } from "@errand/runtime"
+import { AgentDefinition, HostTool, type Results, type RunResult, type State } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ok } from "./Fixture.ts"
@@ -109,5 +110,74 @@ describe("harness 6: what an approved call starts", () => {
       const resume = harness.resume(first.suspension, { calls: {}, approvals: { t: { allow: true } } })
       assert.strictEqual(completed(yield* withTasks(resume)).output, "done")
       assert.include(JSON.stringify(model.requests[2]!.messages), "the subagent ends")
+    }))
+})
+
+describe("harness 5: hooks and what was approved", () => {
+  /** One approved call of `write` with the path `a` under hooks that change paths; what is asked and what runs. */
+  const lived = Effect.fnUntraced(function*(
+    before: (path: string) => string | null,
+    after = before,
+    decision: Results.Decision = { allow: true }
+  ) {
+    const seen: Array<string> = []
+    const tools = new Counted()
+    let change = before
+    const hooks: ToolHooksService = {
+      before: ({ arguments: args }) =>
+        Effect.sync(() => {
+          const { path } = JSON.parse(args) as { readonly path: string }
+          seen.push(path)
+          const changed = change(path)
+          if (changed === null) return { allow: false, reason: "policy" }
+          return { allow: true, arguments: JSON.stringify({ path: changed }) as JsonText }
+        }),
+      after: () => Effect.succeed(undefined)
+    }
+    const model = new FakeModel([{ calls: [call("w", "write", { path: "a" })] }, { text: "done" }])
+    const agent = AgentDefinition.make({ tools: [tools.tool("write", "ask")] })
+    const harness = yield* Effect.provideService(harnessOf(agent, model), ToolHooks, hooks)
+    const first = suspended(yield* harness.run({ prompt: "go" }))
+    const asked = (result: RunResult.Suspended) => result.suspension.requests.approvals.map((one) => one.arguments)
+    const shown = asked(first)
+    change = after
+    seen.length = 0
+    const second = yield* harness.resume(first.suspension, { calls: {}, approvals: { w: decision } })
+    return { shown, again: second._tag === "Suspended" ? asked(second) : [], ran: tools.ran, seen, model }
+  })
+
+  const prefixed = (path: string) => `/root/${path}`
+
+  it.effect("PRM-1 RSM-2 the arguments that were approved run, though a hook would change them once more", () =>
+    Effect.gen(function*() {
+      const { again, ran, seen, shown } = yield* lived(prefixed)
+      assert.deepStrictEqual(shown, ["{\"path\":\"/root/a\"}"])
+      assert.deepStrictEqual(again, [])
+      assert.deepStrictEqual(ran, ["write /root/a"])
+      assert.deepStrictEqual(seen, ["/root/a", "a"])
+    }))
+
+  it.effect("PRM-1 RSM-2 a hook that leaves the approved arguments as they are is asked once", () =>
+    Effect.gen(function*() {
+      const { ran, seen } = yield* lived((path: string) => path.startsWith("/") ? path : prefixed(path))
+      assert.deepStrictEqual(ran, ["write /root/a"])
+      assert.deepStrictEqual(seen, ["/root/a"])
+    }))
+
+  it.effect("PRM-1 RSM-2 what hooks of today make of the call is asked again before it runs, and their no is a no", () =>
+    Effect.gen(function*() {
+      const moved = yield* lived(prefixed, (path: string) => `/sandbox/${path.replace("/root/", "")}`)
+      assert.deepStrictEqual(moved.again, ["{\"path\":\"/sandbox/a\"}"])
+      assert.deepStrictEqual(moved.ran, [])
+      const denied = yield* lived(prefixed, () => null)
+      assert.deepStrictEqual(denied.ran, [])
+      assert.include(JSON.stringify(denied.model.requests[1]!.messages), "A hook refused the call")
+    }))
+
+  it.effect("RSM-2 RSM-3 arguments that the host gives are in the place of the model's, so hooks see and change them", () =>
+    Effect.gen(function*() {
+      const { ran, seen } = yield* lived(prefixed, prefixed, { allow: true, arguments: { path: "b" } })
+      assert.deepStrictEqual(seen, ["b"])
+      assert.deepStrictEqual(ran, ["write /root/b"])
     }))
 })
