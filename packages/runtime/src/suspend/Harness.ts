@@ -6,10 +6,12 @@
  */
 import { Ids } from "@errand/protocol"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { EnclosingLoop } from "../AgentLoop.ts"
 import type { Approvals } from "../Approvals.ts"
+import { ToolHooks, type ToolHooksService } from "../Hooks.ts"
 import type { ModelTurn } from "../ModelTurn.ts"
 import type { ToolExecutor } from "../ToolExecutor.ts"
 import { noUsage, type Usage } from "../UsageBounds.ts"
@@ -115,12 +117,14 @@ const usageOf = (state: State.State, goesOn: boolean): Usage =>
     }
     : noUsage()
 
+type Needs = ModelTurn | ToolExecutor | Approvals
+
 /** Makes the harness of a definition with the model, the executor and the approvals that are provided. */
 export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>(
   definition: AgentDefinition<Output, Tool>,
   options: Options = {}
-): Effect.fn.Return<Harness<Output, Tool>, never, ModelTurn | ToolExecutor | Approvals> {
-  const context = yield* Effect.context<ModelTurn | ToolExecutor | Approvals>()
+): Effect.fn.Return<Harness<Output, Tool>, never, Needs> {
+  const context = yield* Effect.context<Needs>()
   const newId = yield* Ids.Generator
   const ledger = yield* Ledger
   const keys = options.keys ?? null
@@ -129,11 +133,13 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
   const host: Run.Host<Output> = { definition, output, keys, newId }
   const tools = declared(definition)
   const retrySafe = new Set(definition.tools.filter((tool) => tool.retrySafe === true).map((tool) => tool.name))
-  const engines = new Map<boolean, Engine.Engine>()
+  const engines = new Map<boolean, { readonly hooks: ToolHooksService | null; readonly engine: Engine.Engine }>()
 
   const engineOf = Effect.fnUntraced(function*({ clientToolsets }: Bindings, suspends: boolean) {
+    // those around the run, which are the current ones, or else those around the harness (RSM-2)
+    const hooks = (yield* ToolHooks) ?? Context.get(context, ToolHooks)
     const known = clientToolsets === undefined ? engines.get(suspends) : undefined
-    if (known !== undefined) return known
+    if (known !== undefined && known.hooks === hooks) return known.engine
     const surface = yield* Effect.fromResult(Surface.make({
       clientTools: definition.clientTools,
       clientToolsets,
@@ -143,11 +149,11 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
       deferredToolsSupported: suspends
     }))
     const checked = Engine.checked(surface, definition)
-    const engine = yield* Effect.provideContext(
-      Engine.make(definition, checked, output.guidance, 2 * answerBytes),
-      context
+    // an engine outlives the run that it is built for, so nothing else of that run's context may get into it
+    const engine = yield* Engine.make(definition, checked, output.guidance, 2 * answerBytes).pipe(
+      Effect.updateContext<never, Needs>(() => Context.add(context, ToolHooks, hooks))
     )
-    if (clientToolsets === undefined) engines.set(suspends, engine)
+    if (clientToolsets === undefined) engines.set(suspends, { hooks, engine })
     return engine
   })
 

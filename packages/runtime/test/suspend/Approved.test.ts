@@ -180,4 +180,33 @@ describe("harness 5: hooks and what was approved", () => {
       assert.deepStrictEqual(seen, ["b"])
       assert.deepStrictEqual(ran, ["write /root/b"])
     }))
+
+  it.effect("RSM-2 HRN-D28 hooks around a run are its own and no later one's; without any those of the harness hold", () =>
+    Effect.gen(function*() {
+      const seen: Array<string> = []
+      const named = (name: string, allow: boolean): ToolHooksService => ({
+        before: () =>
+          Effect.sync(() => {
+            seen.push(name)
+            return allow ? { allow } : { allow, reason: name }
+          }),
+        after: () => Effect.succeed(undefined)
+      })
+      const tools = new Counted()
+      const agent = AgentDefinition.make({ tools: [tools.tool("write", "ask")] })
+      const model = new FakeModel((_, at) => at % 2 === 0 ? { calls: [call("w", "write")] } : { text: "done" })
+      const harness = yield* Effect.provideService(harnessOf(agent, model), ToolHooks, named("harness", true))
+      const approved = { calls: {}, approvals: { w: { allow: true } } } as const
+      const first = suspended(
+        yield* Effect.provideService(harness.run({ prompt: "go" }), ToolHooks, named("run", true))
+      )
+      const resume = harness.resume(first.suspension, approved)
+      completed(yield* Effect.provideService(resume, ToolHooks, named("resume", false)))
+      assert.deepStrictEqual(seen.splice(0), ["run", "resume"])
+      assert.deepStrictEqual(tools.ran, [])
+      const second = suspended(yield* harness.run({ prompt: "go" }))
+      completed(yield* harness.resume(second.suspension, approved))
+      assert.deepStrictEqual(seen, ["harness", "harness"])
+      assert.deepStrictEqual(tools.ran, ["write"])
+    }))
 })
