@@ -18,6 +18,7 @@ import type { History, Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
 import { type ModelEvent, type ModelFailed, type ModelToolCall, ModelTurn } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
+import * as OwnFault from "./OwnFault.ts"
 import type { PipelineCall } from "./PipelineCall.ts"
 import * as TextParts from "./TextParts.ts"
 import { ToolPipeline } from "./ToolPipeline.ts"
@@ -71,16 +72,15 @@ export class AgentLoop extends Context.Service<AgentLoop, {
       const ask = Effect.fnUntraced(function*(agent: Agent, messageId: Ids.MessageId) {
         const events = new Answering(agent, messageId, (event) => outbox.offer(event))
         agent.usage.modelRequests++
-        yield* Stream.runForEachArray(
-          model.turn({
-            instructions: agent.instructions,
-            messages: agent.history.messages,
-            tools: catalog.offered(agent.view),
-            agent: agent.label,
-            subagentId: agent.subagentId
-          }),
-          (chunk) => Effect.sync(() => events.take(chunk))
-        )
+        const told = model.turn({
+          instructions: agent.instructions,
+          messages: agent.history.messages,
+          tools: catalog.offered(agent.view),
+          agent: agent.label,
+          subagentId: agent.subagentId
+        })
+        const take = (chunk: ReadonlyArray<ModelEvent>) => Effect.sync(() => events.take(chunk))
+        yield* OwnFault.contained("the model", Stream.runForEachArray(told, take))
         return events.end()
       })
 

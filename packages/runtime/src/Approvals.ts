@@ -41,7 +41,10 @@ interface Open {
   readonly resume: (effect: Effect.Effect<Asked>) => void
 }
 
-/** Asks for permission and takes the answers. */
+/**
+ * Asks for permission and takes the answers. An `ask` that throws, dies or interrupts itself is a no: the call is denied and
+ * the run goes on.
+ */
 export class Approvals extends Context.Service<Approvals, {
   /** Waits for its turn, asks, and waits for the answer; interruption resolves the question as cancelled. */
   readonly ask: (question: ApprovalQuestion) => Effect.Effect<Verdict>

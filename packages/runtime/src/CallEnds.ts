@@ -68,13 +68,17 @@ export const refusedByHook = (tool: CatalogTool, reason: string): ToolOutcome =>
 })
 
 /** Nobody said yes. */
-export const notApproved = (tool: CatalogTool, verdict: "denied" | "expired"): ToolOutcome => ({
+export const notApproved = (tool: CatalogTool, verdict: keyof typeof unapproved): ToolOutcome => ({
   _tag: "Refused",
   code: deniedCode(tool),
-  message: verdict === "denied"
-    ? "Permission for this call was denied. It was not executed."
-    : "Nobody answered the question for permission in time. The call was not executed."
+  message: unapproved[verdict]
 })
+
+const unapproved = {
+  denied: "Permission for this call was denied. It was not executed.",
+  expired: "Nobody answered the question for permission in time. The call was not executed.",
+  failed: "Nobody could be asked for permission. The call was not executed."
+}
 
 /** Step 6: what a tool told is untrusted until it went through here (PRO-1, PRO-5). */
 export const protect = <O extends ExecutionOutcome>(

@@ -5,10 +5,10 @@
  * bounded, asked for and protected like the original.
  */
 import type { JsonText } from "@errand/protocol"
-import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as OwnFault from "./OwnFault.ts"
 
 /** The call a hook looks at; `arguments` is a JSON object as compact text. */
 export interface HookedCall {
@@ -35,7 +35,10 @@ export type BeforeVerdict =
 /** The result may not be seen; `reason` is for the model and is protected before it gets there. */
 export class HookRejected extends Data.TaggedError("HookRejected")<{ readonly reason: string }> {}
 
-/** `after` returns undefined to leave the result as it is; a defect denies (before) or rejects (after). */
+/**
+ * `after` returns undefined to leave the result as it is. A hook that throws, dies or interrupts itself denies (before) or
+ * rejects (after).
+ */
 export interface ToolHooksService {
   readonly before: (call: HookedCall) => Effect.Effect<BeforeVerdict>
   readonly after: (call: HookedCall, result: HookedResult) => Effect.Effect<HookedResult | undefined, HookRejected>
@@ -46,16 +49,13 @@ export const ToolHooks = Context.Reference<ToolHooksService | null>("@errand/run
   defaultValue: () => null
 })
 
-/** Interrupts the fiber if somebody has. */
-const ifInterrupted = Effect.uninterruptibleMask((restore) => restore(Effect.void))
+const broken = new HookRejected({ reason: "it failed" })
 
-/** What a hook that failed by a fault of its own comes to, interrupting itself included; who is interrupted stays so. */
-const broken = <A>(call: HookedCall, verdict: A) => (cause: Cause.Cause<never>): Effect.Effect<A> =>
-  Effect.andThen(ifInterrupted, Effect.as(Effect.logError(`a hook of ${call.tool} failed`, cause), verdict))
+const isRejection = (error: unknown): error is HookRejected => error instanceof HookRejected
 
 /** Asks before a call; a hook that fails denies. */
 export const askBefore = (hooks: ToolHooksService, call: HookedCall): Effect.Effect<BeforeVerdict> =>
-  Effect.catchCause(hooks.before(call), broken<BeforeVerdict>(call, { allow: false, reason: "it failed" }))
+  OwnFault.judged(`a hook of ${call.tool}`, () => hooks.before(call), { allow: false, reason: broken.reason })
 
 /** Asks after a call; a hook that fails rejects. */
 export const askAfter = (
@@ -63,7 +63,8 @@ export const askAfter = (
   call: HookedCall,
   result: HookedResult
 ): Effect.Effect<HookedResult | HookRejected | undefined> =>
-  hooks.after(call, result).pipe(
-    Effect.catch((rejection) => Effect.succeed(rejection)),
-    Effect.catchCause(broken<HookedResult | HookRejected | undefined>(call, new HookRejected({ reason: "it failed" })))
+  OwnFault.judged(
+    `a hook of ${call.tool}`,
+    () => Effect.catchIf(hooks.after(call, result), isRejection, Effect.succeed),
+    broken
   )

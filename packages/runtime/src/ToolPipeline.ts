@@ -21,6 +21,7 @@ import * as HistoryCheck from "./HistoryCheck.ts"
 import { type HookedCall, ToolHooks } from "./Hooks.ts"
 import type { Outcome } from "./ModelTurn.ts"
 import { emit, Outbox } from "./Outbox.ts"
+import * as OwnFault from "./OwnFault.ts"
 import type { AttemptedCall, PipelineCall } from "./PipelineCall.ts"
 import * as ToolContent from "./ToolContent.ts"
 import { type ExecutionOutcome, type Nested, ToolExecutor, type ToolOutcome } from "./ToolExecutor.ts"
@@ -76,13 +77,14 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
         }
 
         if (decision === "ask" && call.approved !== true && bounded.success.text !== approved) {
-          const verdict = yield* approvals.ask({
+          const question = {
             run: agent.run,
             activityId: call.activityId,
             callId: call.id,
             name: tool.name,
             summary: CallEnds.summaryOf(tool, bounded.success.text)
-          })
+          }
+          const verdict = yield* OwnFault.judged(`asking for ${tool.name}`, () => approvals.ask(question), "failed")
           if (verdict === "deferred") {
             return { _tag: "Deferred", category: "approval", arguments: bounded.success.text } as const
           }

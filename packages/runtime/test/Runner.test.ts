@@ -167,16 +167,24 @@ describe("5. turns", () => {
       assert.notInclude(end.text, "a bug")
     }))
 
-  it.effect("TRN-7 a fault of ours fails the run with internal_error and says nothing of itself", () =>
-    Effect.gen(function*() {
-      const events: Array<Events.ServerEvent> = []
-      const model = Layer.succeed(ModelTurn, { provider: "p", name: "n", turn: () => Stream.die(new Error("a bug")) })
-      const history = yield* Conversation.memory()
-      const end = yield* AgentRunner.turn(history, "go").pipe(Effect.provide(watched([], model, events)))
-      assert.strictEqual(end.error?.code, "internal_error")
-      assert.notInclude(end.error?.message, "a bug")
-      assert.strictEqual(framed(events).status, "failed")
-    }))
+  it.effect.each(
+    [
+      ["dies", Stream.die(new Error("a bug"))],
+      ["interrupts itself", Stream.fromEffect(Effect.interrupt)]
+    ] as const
+  )(
+    "TRN-7 a model that %s fails the run with internal_error and says nothing of itself",
+    ([, turn]) =>
+      Effect.gen(function*() {
+        const events: Array<Events.ServerEvent> = []
+        const model = Layer.succeed(ModelTurn, { provider: "p", name: "n", turn: () => turn })
+        const history = yield* Conversation.memory()
+        const end = yield* AgentRunner.turn(history, "go").pipe(Effect.provide(watched([], model, events)))
+        assert.strictEqual(end.error?.code, "internal_error")
+        assert.notInclude(end.error?.message, "a bug")
+        assert.strictEqual(framed(events).status, "failed")
+      })
+  )
 
   it.effect("TRN-9 a run that takes longer than it may fails with run_timeout, and its calls are closed", () =>
     Effect.gen(function*() {

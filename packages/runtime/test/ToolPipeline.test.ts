@@ -15,7 +15,7 @@ import {
   ToolHooks,
   type ToolHooksService
 } from "@errand/runtime"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Queue } from "effect"
 import { calls, scripted } from "./RunnerRig.ts"
 
 interface Setting {
@@ -23,6 +23,8 @@ interface Setting {
   readonly hooks?: Partial<ToolHooksService>
   readonly permission?: boolean | "ask"
   readonly verdict?: "allowed" | "denied" | "expired"
+  readonly ask?: Approvals["Service"]["ask"]
+  readonly summary?: () => string
   readonly answer?: ToolAnswer.ToolAnswer
 }
 
@@ -33,17 +35,20 @@ const one = (setting: Setting) =>
     const saw = (step: string, seen: string) => Effect.sync(() => trail.push([step, seen]))
     const { answer = ToolAnswer.text("fine"), args = { a: 1 }, hooks = {}, permission = "ask", verdict = "allowed" } =
       setting
+    const { ask = () => Effect.succeed(verdict), summary } = setting
     const tool = Tool.raw("t", { description: "d", parameters: { type: "object" } }).handle((text) =>
       Effect.as(saw("execute", text), answer)
     )
     const allow: ToolHooksService["before"] = () => Effect.succeed({ allow: true })
     const service: ToolHooksService = {
-      before: (call) => Effect.andThen(saw("before", call.arguments), (hooks.before ?? allow)(call)),
-      after: (call, result) =>
-        Effect.andThen(
-          saw("after", `${call.arguments} ${result.text}`),
-          (hooks.after ?? (() => Effect.undefined))(call, result)
-        )
+      before: (call) => {
+        trail.push(["before", call.arguments])
+        return (hooks.before ?? allow)(call)
+      },
+      after: (call, result) => {
+        trail.push(["after", `${call.arguments} ${result.text}`])
+        return (hooks.after ?? (() => Effect.undefined))(call, result)
+      }
     }
     const history = yield* Conversation.memory()
     const events: Array<Events.ServerEvent> = []
@@ -56,9 +61,12 @@ const one = (setting: Setting) =>
         )
     }, "go").pipe(
       Effect.provide(AgentRunner.layer.pipe(
-        Layer.provide(LocalTools.layerOf([tool])),
+        Layer.provide(Layer.unwrap(Effect.map(
+          LocalTools.ofHandlers([tool]),
+          (tools) => LocalTools.layer(tools.map((one) => summary === undefined ? one : { ...one, summary }))
+        ))),
         Layer.provide(Layer.succeed(Approvals, {
-          ask: ({ summary }) => Effect.as(saw("approve", summary), verdict),
+          ask: (question) => Effect.andThen(saw("approve", question.summary), Effect.suspend(() => ask(question))),
           answer: () => false,
           pending: () => 0
         })),
@@ -176,4 +184,39 @@ describe("12. one call through the pipeline", () => {
       assert.strictEqual(after.told.result.error?.code, "client_tool_result_rejected")
       assert.notInclude(JSON.stringify([before.told, after.told]), "a bug")
     }))
+
+  const faults: ReadonlyArray<readonly [how: string, fails: () => Effect.Effect<never>]> = [
+    ["throws", () => {
+      throw new Error("a bug")
+    }],
+    ["dies", () => Effect.die(new Error("a bug"))],
+    ["interrupts itself", () => Effect.interrupt],
+    ["waits for what is shut down", () =>
+      Effect.flatMap(
+        Queue.unbounded<never>(),
+        (queue) => Effect.andThen(Queue.shutdown(queue), Queue.take(queue))
+      )]
+  ]
+
+  for (const [how, fails] of faults) {
+    it.effect(`HKS-2 a hook that ${how} denies before a call and rejects after it, and the run goes on`, () =>
+      Effect.gen(function*() {
+        const before = yield* one({ hooks: { before: fails } })
+        assert.deepStrictEqual(before.steps, ["before", "record"])
+        assert.deepStrictEqual([before.told.outcome, before.told.result.error?.code], ["denied", "client_tool_denied"])
+        assert.include(before.told.result.error?.message, "not executed")
+        const after = yield* one({ hooks: { after: fails } })
+        assert.deepStrictEqual(after.steps, ["before", "approve", "execute", "after", "record"])
+        assert.strictEqual(after.told.result.error?.code, "client_tool_result_rejected")
+        assert.include(after.told.result.error?.message, "executed")
+      }))
+
+    it.effect(`TRN-8 WIR-16 a question whose asking ${how} is a no, and the run goes on`, () =>
+      Effect.gen(function*() {
+        const { steps, told } = yield* one({ ask: fails })
+        assert.deepStrictEqual(steps, ["before", "approve", "record"])
+        assert.deepStrictEqual([told.outcome, told.result.error?.code], ["denied", "client_tool_denied"])
+        assert.include(told.result.error?.message, "not executed")
+      }))
+  }
 })
