@@ -38,10 +38,17 @@ export const endOf = (outcome: ExecutionOutcome, kind: ToolKind | undefined, mes
     : outcome
 
 /** A fault of ours or of the tool. */
-export const unexpected: ToolOutcome = {
+const unexpected: ToolOutcome = {
   _tag: "Uncertain",
   code: "internal_error",
   message: "The tool failed unexpectedly. It may have executed: do not repeat it blindly."
+}
+
+/** A fault before the tool was given the call. */
+const unstarted: ToolOutcome = {
+  _tag: "Refused",
+  code: "internal_error",
+  message: "The call failed unexpectedly before the tool was started. It was not executed."
 }
 
 /** What a tool reads of a call whose end storage refused; the run fails with that all the same (SES-9). */
@@ -113,7 +120,9 @@ export const ofExit = <O extends ExecutionOutcome>(
   restore: Restore
 ): Effect.Effect<O | ToolOutcome> => {
   if (Exit.isSuccess(exit)) return exit
-  const failed = Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), unexpected)
+  const reached = call.started || call.answer !== undefined
+  const told = reached ? unexpected : unstarted
+  const failed = Effect.as(Effect.logError(`tool ${call.name} failed unexpectedly`, exit.cause), told)
   if (!Cause.hasInterrupts(exit.cause)) return failed
   // whoever was interrupted from outside is so again as soon as that is allowed
   return call.answer === undefined ? Effect.andThen(restore(Effect.void), failed) : Effect.succeed(call.answer)

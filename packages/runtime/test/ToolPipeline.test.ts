@@ -219,4 +219,16 @@ describe("12. one call through the pipeline", () => {
         assert.include(told.result.error?.message, "not executed")
       }))
   }
+
+  it.effect("WIR-16 what fails before the tool is started is not told as something that may have executed", () =>
+    Effect.gen(function*() {
+      const { steps, told } = yield* one({
+        summary: () => {
+          throw new Error("a bug")
+        }
+      })
+      assert.deepStrictEqual(steps, ["before", "record"])
+      assert.deepStrictEqual([told.outcome, told.result.error?.code], ["failure", "internal_error"])
+      assert.include(told.result.error?.message, "not executed")
+    }))
 })
