@@ -37,7 +37,8 @@ const declared = /^[a-zA-Z0-9_.:-]{1,256}$/
 type Calls = ReadonlyArray<ModelToolCall>
 
 /**
- * Checks a conversation that grows: `advance` looks at each message once.
+ * Checks a conversation that grows: `advance` looks at each message once, until it finds a violation. From then on it looks
+ * at all from there again, so that what is damaged stays so.
  *
  * With `texts` trusted, JSON is taken for what its type says and not read again: for messages that this process made.
  */
@@ -60,12 +61,12 @@ export class Checker {
     this.legalNames = options.names === "declared" ? declared : legal
     this.trusted = options.texts === "trusted"
     this.from = options.from ?? 0
-    // Ids are unique over the whole conversation, so those of checked messages are only collected.
-    for (let at = 0; at < this.from; at++) for (const call of callsOf(messages[at])) this.ids.add(call.id)
+    this.collect()
   }
 
-  /** The violations in what came since the last time; all calls must have their results now. */
+  /** The violations in what came since the last time that there were none; all calls must have their results now. */
   advance(): ReadonlyArray<Violation> {
+    if (this.violations.length > 0) this.collect()
     this.violations = []
     let open = callsOf(this.messages[this.from - 1])
     for (let at = this.from; at < this.messages.length; at++) {
@@ -82,8 +83,14 @@ export class Checker {
       open = callsOf(message)
     }
     if (open.length > 0) this.say("missing_results", this.messages.length - 1)
-    this.from = this.messages.length
+    if (this.violations.length === 0) this.from = this.messages.length
     return this.violations
+  }
+
+  /** Ids are unique over the whole conversation, so those of messages that are not checked again are collected. */
+  private collect(): void {
+    this.ids.clear()
+    for (let at = 0; at < this.from; at++) for (const call of callsOf(this.messages[at])) this.ids.add(call.id)
   }
 
   private say(rule: Rule, message: number, index?: number): void {

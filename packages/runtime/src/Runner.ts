@@ -68,6 +68,7 @@ export class AgentRunner extends Context.Service<AgentRunner, {
       const loop = yield* AgentLoop
       const outbox = yield* Outbox
       const settings = yield* RunSettings
+      const instructions = settings.instructions?.toWellFormed() ?? null
 
       const work = Effect.fnUntraced(function*(agent: Agent, prompt: string) {
         yield* agent.history.append([{ kind: "user", ...ownerOf(agent), text: HistoryCheck.wellFormed(prompt) }])
@@ -130,7 +131,7 @@ export class AgentRunner extends Context.Service<AgentRunner, {
               depth: 0,
               view: rootView,
               history: request.history,
-              instructions: settings.instructions,
+              instructions,
               label: null,
               usage: noUsage()
             }

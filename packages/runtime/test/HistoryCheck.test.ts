@@ -137,6 +137,26 @@ describe("SES-11 the check from a message on", () => {
   })
 })
 
+describe("SES-11 the check of a conversation that grows", () => {
+  it("SES-11 what was found damaged stays so, whatever comes after it", () => {
+    const messages = [user(), assistant(a), tool(a), user("\ud83d")]
+    const checker = new HistoryCheck.Checker(messages)
+    for (let turn = 0; turn < 3; turn++) {
+      assert.deepStrictEqual(checker.advance(), [{ rule: "surrogate", message: 3 }])
+      messages.push(assistant(), user())
+    }
+  })
+  it("SES-11 a call whose results come after all is no fault any more", () => {
+    const messages = [user(), assistant(a)]
+    const checker = new HistoryCheck.Checker(messages)
+    assert.deepStrictEqual(checker.advance(), [{ rule: "missing_results", message: 1 }])
+    messages.push(tool(a))
+    assert.deepStrictEqual(checker.advance(), [])
+    messages.push(assistant(a), tool(a))
+    assert.deepStrictEqual(checker.advance(), [{ rule: "repeated_id", message: 3, index: 0 }])
+  })
+})
+
 describe("SES-11 repairs", () => {
   it("SES-11 legal names stay, others are mended", () => {
     for (

@@ -20,7 +20,7 @@ import {
 } from "@errand/runtime"
 import { Arbitrary, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { calls, failing, flushed, scripted, watched } from "./RunnerRig.ts"
+import { calls, failing, flushed, Listening, scripted, watched } from "./RunnerRig.ts"
 
 const tool = (name: string, run: Effect.Effect<string>) => Tool.make(name, { description: "d" }).handle(() => run)
 const a = tool("a", Effect.succeed("from a"))
@@ -135,6 +135,47 @@ describe("5. turns", () => {
       assert.strictEqual((yield* turn("a\ud83db")).status, "completed")
       assert.deepStrictEqual(history.messages[0], { role: "user", text: "a\ufffdb" })
       assert.strictEqual((yield* turn("again")).status, "completed")
+    }))
+
+  it.effect("SES-11 a conversation that was found damaged is not sent in any later turn either", () =>
+    Effect.gen(function*() {
+      const listening = new Listening(scripted({ text: "done", times: 3 }))
+      const inner = yield* Conversation.memory()
+      const damaged: History = {
+        ...inner,
+        append: (records) =>
+          inner.append(
+            records.map((one) => one.kind === "user" && one.text === "half" ? { ...one, text: "a\ud83db" } : one)
+          )
+      }
+      for (const prompt of ["half", "whole", "whole"]) {
+        const end = yield* AgentRunner.turn(damaged, prompt).pipe(
+          Effect.provide(AgentRunner.layerOf([a])),
+          Effect.provide(listening.layer)
+        )
+        assert.include(end.error?.message, "damaged")
+      }
+      assert.deepStrictEqual(listening.asked, [])
+    }))
+
+  it.effect("SES-11, faults E1 half a surrogate pair in the instructions is mended", () =>
+    Effect.gen(function*() {
+      let told: string | null = null
+      const model = Layer.succeed(ModelTurn, {
+        provider: "p",
+        name: "n",
+        turn: ({ instructions }) =>
+          Stream.suspend(() => {
+            told = instructions
+            return Stream.make({ _tag: "Finish", usage: { inputTokens: 0, outputTokens: 0 } } as const)
+          })
+      })
+      yield* AgentRunner.turn(yield* Conversation.memory(), "go").pipe(
+        Effect.provide(AgentRunner.layerOf([a])),
+        Effect.provide(model),
+        Effect.provideService(RunSettings, { instructions: "x\ud83d", timeoutMs: null })
+      )
+      assert.strictEqual(told, "x\ufffd")
     }))
 
   it.effect("TRN-7 a tool that dies is an uncertain result that the model reads; the run goes on", () =>
