@@ -156,12 +156,13 @@ export class AgentRunner extends Context.Service<AgentRunner, {
 
   /**
    * A whole agent in this process, without wire, spectator or person: the tools with their handlers, events dropped,
-   * questions denied. What is left to provide is a model and what the handlers need.
+   * questions denied. What is left to provide is a model and what the handlers need. Each is an agent of its own, also where
+   * a program has several.
    */
   static readonly layerOf = <const Tools extends ReadonlyArray<ToolHandler<unknown>>>(
     tools: Tools
   ): Layer.Layer<AgentRunner, never, ModelTurn | Requirements<Tools>> =>
-    this.layer.pipe(
+    Layer.fresh(this.layer).pipe(
       Layer.provide(LocalTools.layerOf(tools)),
       Layer.provide(Layer.merge(Outbox.layerDiscard, Approvals.layerDeny))
     )

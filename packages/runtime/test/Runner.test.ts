@@ -178,6 +178,26 @@ describe("5. turns", () => {
       assert.strictEqual(told, "x\ufffd")
     }))
 
+  it.effect("PRK-1 two agents of one program have each their own tools, also where one is a tool of the other", () =>
+    Effect.gen(function*() {
+      const listening = new Listening(
+        scripted(calls(["client__delegate"]), calls(["client__a"]), { text: "{{results}}" }, { text: "{{results}}" })
+      )
+      const delegate = Tool.make("delegate", { description: "d" }).handle(() =>
+        Effect.flatMap(
+          Conversation.memory(),
+          (other) => Effect.map(AgentRunner.turn(other, "inner"), ({ text }) => `inner: ${text}`)
+        )
+      )
+      const both = AgentRunner.layerOf([delegate]).pipe(Layer.provide(AgentRunner.layerOf([a])))
+      const end = yield* AgentRunner.turn(yield* Conversation.memory(), "go").pipe(
+        Effect.provide(both),
+        Effect.provide(listening.layer)
+      )
+      assert.include(end.text, "inner: ")
+      assert.include(end.text, "from a")
+    }))
+
   it.effect("TRN-7 a tool that dies is an uncertain result that the model reads; the run goes on", () =>
     Effect.gen(function*() {
       const local = (name: string, execute: LocalTools.Execute): LocalTools.LocalTool => ({
