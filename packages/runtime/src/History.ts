@@ -82,6 +82,8 @@ export interface History {
   readonly checked?: number
   /** What has checked the messages so far; the loop that sends them puts it here, so that each is looked at once. */
   checker?: Checker | undefined
+  /** Whether a run works in it; the runner puts that here, and starts no second one beside it. */
+  running?: boolean
   readonly revision: () => string
   readonly append: (records: ReadonlyArray<Record>) => Effect.Effect<void, StorageFailed>
   /** Notes that a call starts with these arguments, where a run may be recovered; absent where nothing asks (RSM-9). */

@@ -32,7 +32,7 @@ export interface RunRequest {
   readonly prompt: string
 }
 
-/** Why a run failed, in the codes of TRN-7; `message` is protected. */
+/** Why a run failed, in the codes of TRN-7, or `run_active`: its conversation was in a run. `message` is protected. */
 export interface RunError {
   readonly code: string
   readonly message: string
@@ -52,6 +52,8 @@ export const RunSettings = Context.Reference<{
   readonly timeoutMs: number | null
 }>("@errand/runtime/RunSettings", { defaultValue: () => ({ instructions: null, timeoutMs: null }) })
 
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 class RunTimedOut extends Data.TaggedError("RunTimedOut")<{ readonly timeoutMs: number }> {}
 
 /** Runs agents: turns prompts into recorded, ended runs. */
@@ -59,6 +61,9 @@ export class AgentRunner extends Context.Service<AgentRunner, {
   /**
    * Runs one prompt to its end and tells how it ended; it never fails. Interrupting it cancels the run: open calls get
    * notices with the reason in `run.ending`, and the end is recorded before the interruption completes (CAN-2, CLS-2).
+   *
+   * A conversation has one run at a time. A second one ends at once as failed with `run_active`: nothing of it is told,
+   * recorded or sent (SES-11). It does not wait, since what runs may be a tool of the run that it would wait for.
    */
   readonly run: (request: RunRequest) => Effect.Effect<RunEnd>
 }>()("@errand/runtime/AgentRunner") {
@@ -120,29 +125,34 @@ export class AgentRunner extends Context.Service<AgentRunner, {
         return end
       })
 
+      const running = Effect.fnUntraced(function*(request: RunRequest, restore: Restore) {
+        const agent: Agent = {
+          run: request.run,
+          taskId: null,
+          subagentId: null,
+          parentId: null,
+          depth: 0,
+          view: rootView,
+          history: request.history,
+          instructions,
+          label: null,
+          usage: noUsage()
+        }
+        yield* emit(outbox, {
+          event: "run.started",
+          data: { session_id: request.run.sessionId, run_id: request.run.runId }
+        })
+        const exit = yield* Effect.exit(restore(bounded(agent, request.prompt)))
+        return yield* finish(agent, exit)
+      })
+
       const run = (request: RunRequest): Effect.Effect<RunEnd> =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function*() {
-            const agent: Agent = {
-              run: request.run,
-              taskId: null,
-              subagentId: null,
-              parentId: null,
-              depth: 0,
-              view: rootView,
-              history: request.history,
-              instructions,
-              label: null,
-              usage: noUsage()
-            }
-            yield* emit(outbox, {
-              event: "run.started",
-              data: { session_id: request.run.sessionId, run_id: request.run.runId }
-            })
-            const exit = yield* Effect.exit(restore(bounded(agent, request.prompt)))
-            return yield* finish(agent, exit)
-          })
-        )
+        Effect.uninterruptibleMask((restore) => {
+          const { history } = request
+          if (history.running === true) return Effect.sync(occupied)
+          history.running = true
+          return Effect.ensuring(running(request, restore), Effect.sync(() => history.running = false))
+        })
 
       return AgentRunner.of({ run })
     })
@@ -167,7 +177,10 @@ export class AgentRunner extends Context.Service<AgentRunner, {
       Layer.provide(Layer.merge(Outbox.layerDiscard, Approvals.layerDeny))
     )
 
-  /** Runs one prompt as a run of its own in a conversation, such as `Conversation.memory`; interruption cancels it. */
+  /**
+   * Runs one prompt as a run of its own in a conversation, such as `Conversation.memory`; interruption cancels it. In a
+   * conversation that is in a turn it is refused: it ends at once as failed with `run_active`.
+   */
   static readonly turn = Effect.fnUntraced(function*(history: History, prompt: string) {
     const runner = yield* AgentRunner
     const runId = (yield* Ids.Generator)() as Ids.RunId
@@ -175,6 +188,13 @@ export class AgentRunner extends Context.Service<AgentRunner, {
     return yield* runner.run({ run, history, prompt })
   })
 }
+
+const occupied = (): RunEnd => ({
+  status: "failed",
+  text: null,
+  error: { code: "run_active", message: "Another run works in this conversation. Try again when it has ended." },
+  usage: noUsage()
+})
 
 const endOf = (exit: Exit.Exit<string, LoopError | RunTimedOut>, usage: Usage): RunEnd => {
   if (Exit.isSuccess(exit)) return { status: "completed", text: exit.value, error: null, usage }

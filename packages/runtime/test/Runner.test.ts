@@ -178,6 +178,39 @@ describe("5. turns", () => {
       assert.strictEqual(told, "x\ufffd")
     }))
 
+  it.effect("SES-11 of two turns at once in one conversation the second is refused and leaves no trace", () =>
+    Effect.gen(function*() {
+      const listening = new Listening(scripted(calls(["client__gate"]), { text: "done" }, { text: "again" }))
+      const gate = yield* Deferred.make<string>()
+      const events: Array<Events.ServerEvent> = []
+      const history = yield* Conversation.memory()
+      const agent = watched([tool("gate", Deferred.await(gate))], listening.layer, events)
+      const [one, two, three] = yield* Effect.gen(function*() {
+        const second = Effect.tap(AgentRunner.turn(history, "two"), Deferred.succeed(gate, "open"))
+        const both = yield* Effect.all([AgentRunner.turn(history, "one"), second], { concurrency: 2 })
+        return [...both, yield* AgentRunner.turn(history, "three")] as const
+      }).pipe(Effect.provide(agent))
+      assert.deepStrictEqual([one.status, two.status, three.status], ["completed", "failed", "completed"])
+      assert.strictEqual(two.error?.code, "run_active")
+      assert.deepStrictEqual(HistoryCheck.check(history.messages), [])
+      const said = history.messages.flatMap((message) => message.role === "user" ? [message.text] : [])
+      assert.deepStrictEqual(said, ["one", "three"])
+      assert.strictEqual(events.filter(({ event }) => event === "run.started").length, 2)
+      assert.strictEqual(listening.asked.length, 3)
+    }))
+
+  it.effect("SES-11 a turn that a tool makes in the conversation of its own run is refused, and does not wait for itself", () =>
+    Effect.gen(function*() {
+      const history = yield* Conversation.memory()
+      const inner = Tool.make("inner", { description: "d" }).handle(() =>
+        Effect.map(AgentRunner.turn(history, "inner"), ({ error }) => error?.code ?? "")
+      )
+      const outer = AgentRunner.layerOf([inner]).pipe(Layer.provide(AgentRunner.layerOf([a])))
+      const model = scripted(calls(["client__inner"]), { text: "{{results}}" })
+      const end = yield* AgentRunner.turn(history, "go").pipe(Effect.provide(outer), Effect.provide(model))
+      assert.include(end.text, "run_active")
+    }))
+
   it.effect("PRK-1 two agents of one program have each their own tools, also where one is a tool of the other", () =>
     Effect.gen(function*() {
       const listening = new Listening(
@@ -196,6 +229,19 @@ describe("5. turns", () => {
       )
       assert.include(end.text, "inner: ")
       assert.include(end.text, "from a")
+    }))
+
+  it.effect("SES-11 a turn that was interrupted leaves its conversation free", () =>
+    Effect.gen(function*() {
+      const history = yield* Conversation.memory()
+      const agent = AgentRunner.layerOf([held]).pipe(Layer.provide(scripted(calls(["client__b"]), { text: "done" })))
+      const ended = yield* Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(AgentRunner.turn(history, "one"))
+        yield* flushed
+        yield* Fiber.interrupt(fiber)
+        return yield* AgentRunner.turn(history, "two")
+      }).pipe(Effect.provide(agent))
+      assert.strictEqual(ended.status, "completed")
     }))
 
   it.effect("TRN-7 a tool that dies is an uncertain result that the model reads; the run goes on", () =>
