@@ -7,10 +7,7 @@
 import { type Ids, type JsonText, Limits, ToolAnswer, type ToolCall } from "@errand/protocol"
 import * as Result from "effect/Result"
 import type { RequestError } from "./ClientError.ts"
-import type { Connection } from "./Connection.ts"
-
-/** Ids that answers leave for `turn.cancel` and `shutdown` (CLI-3). */
-const reserved = 2
+import { type Connection, leastIds } from "./Connection.ts"
 
 /** Sends answers over one connection. */
 export class Answers {
@@ -62,7 +59,7 @@ export class Answers {
     this.connection.send(
       "client.tool.result",
       structured === undefined ? params : { ...params, structured: structured satisfies JsonText },
-      1 + reserved,
+      leastIds.result,
       (outcome) => Result.isFailure(outcome) && failed(outcome.failure)
     )
   }

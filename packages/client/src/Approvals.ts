@@ -7,7 +7,9 @@ import type { EventData } from "@errand/protocol"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import type { Connection } from "./Connection.ts"
+import * as Result from "effect/Result"
+import type { RequestError } from "./ClientError.ts"
+import { type Connection, leastIds } from "./Connection.ts"
 import type { RunFork } from "./ToolHandlers.ts"
 import type { ApprovalRequested } from "./TurnEvent.ts"
 
@@ -20,11 +22,19 @@ export class Approvals<R> {
   private readonly connection: Connection
   private readonly approve: Approve<R> | undefined
   private readonly runFork: RunFork<R>
+  /** Called when an answer cannot be sent for want of ids or of a connection. */
+  private readonly unsent: (request: ApprovalRequested, why: RequestError) => void
 
-  constructor(connection: Connection, approve: Approve<R> | undefined, runFork: RunFork<R>) {
+  constructor(
+    connection: Connection,
+    approve: Approve<R> | undefined,
+    runFork: RunFork<R>,
+    unsent: (request: ApprovalRequested, why: RequestError) => void
+  ) {
     this.connection = connection
     this.approve = approve
     this.runFork = runFork
+    this.unsent = unsent
   }
 
   /** Asks the program. */
@@ -52,9 +62,12 @@ export class Approvals<R> {
     for (const fiber of fibers) fiber.interruptUnsafe()
   }
 
-  private answer({ approvalId, runId, sessionId }: ApprovalRequested, allow: boolean): void {
+  private answer(request: ApprovalRequested, allow: boolean): void {
+    const { approvalId, runId, sessionId } = request
     const params = { session_id: sessionId, run_id: runId, approval_id: approvalId, allow }
-    // A refusal says that the question was closed meanwhile.
-    this.connection.send("approval.answer", params, 1, () => {})
+    this.connection.send("approval.answer", params, leastIds.approval, (outcome) => {
+      // A refusal says that the question was closed meanwhile.
+      if (Result.isFailure(outcome) && outcome.failure._tag !== "RequestRefused") this.unsent(request, outcome.failure)
+    })
   }
 }

@@ -33,7 +33,7 @@ import {
   ServerSpawnFailed,
   type ToolDeclarationInvalid
 } from "./ClientError.ts"
-import { Connection } from "./Connection.ts"
+import { Connection, leastIds } from "./Connection.ts"
 import * as Session from "./Session.ts"
 import { spawned, type SpawnOptions } from "./Spawn.ts"
 import { type Toolkit, toolkit } from "./Tool.ts"
@@ -154,7 +154,7 @@ export const make = Effect.fnUntraced(function*<const Tools extends Lent = reado
     const { status } = answers.send(call, answer)
     turns.add(call.runId, { _tag: "ToolAnswered", call, status })
   })
-  const approvals = new Approvals(connection, approve, runFork)
+  const approvals = new Approvals(connection, approve, runFork, ({ runId }, why) => turns.fail(runId, why))
 
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
@@ -190,7 +190,10 @@ export const make = Effect.fnUntraced(function*<const Tools extends Lent = reado
       )),
     history: (sessionId) => Session.history(connection, sessionId as Ids.SessionId),
     status: connection.request("status", {}),
-    shutdown: Effect.andThen(connection.request("shutdown", {}, { reserve: 0 }), Effect.asVoid(Deferred.await(lost))),
+    shutdown: Effect.andThen(
+      connection.request("shutdown", {}, { needed: leastIds.shutdown }),
+      Effect.asVoid(Deferred.await(lost))
+    ),
     requestIdsLeft: Effect.sync(() => connection.idsLeft),
     lost: Deferred.await(lost)
   }

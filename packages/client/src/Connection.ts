@@ -30,8 +30,17 @@ export interface Listener {
 /** Called once with the result as the server wrote it, or with why there is none. */
 export type Respond = (outcome: Result.Result<unknown, RequestError>) => void
 
-/** How many ids are kept for answers, cancellation and shutdown (CLI-3). */
-export const reservedIds = 64
+/**
+ * How many ids must be left, its own included, for a request to be sent: so what matters more finds some (CLI-3). Results come
+ * before approvals, for as many calls as may be pending.
+ */
+export const leastIds = {
+  request: 64,
+  approval: 3 + Limits.defaults.clientTools.pending_calls,
+  result: 3,
+  cancel: 2,
+  shutdown: 1
+} as const
 
 /** Output is written when this many characters wait; measured best for one and for many calls in flight. */
 const flushCharacters = 4096
@@ -83,15 +92,12 @@ export class Connection {
   }
 
   /**
-   * Sends a request and calls `respond` once; at once when it cannot be sent. `reserve` is how many ids must remain for
-   * what is more important.
+   * Sends a request and calls `respond` once; at once when it cannot be sent. `needed` is how many ids must be left for it.
    */
-  send<M extends MethodName>(method: M, params: Params<M>, reserve: number, respond: Respond): void {
+  send<M extends MethodName>(method: M, params: Params<M>, needed: number, respond: Respond): void {
     if (this.gone !== undefined) return respond(Result.fail(this.gone))
     const left = this.idsLeft
-    if (left < Math.max(1, reserve)) {
-      return respond(Result.fail(new RequestIdsExhausted({ left, needed: Math.max(1, reserve) })))
-    }
+    if (left < needed) return respond(Result.fail(new RequestIdsExhausted({ left, needed })))
     const id = `e${this.ids + 1}`
     const text = Wire.encodeRequest(id, method, params)
     // A UTF-16 unit is at most three bytes.
@@ -114,7 +120,7 @@ export class Connection {
     method: M,
     params: Params<M>,
     options: {
-      readonly reserve?: number
+      readonly needed?: number
       readonly asked?: () => void
       readonly responded?: (outcome: Result.Result<ResultOf<M>, RequestError>) => void
     } = {}
@@ -128,7 +134,7 @@ export class Connection {
       }
       // An ill-formed string would be escaped into a frame that the server refuses without saying which (FRM-7, FRM-9).
       const broken = Object.entries(params).find(([, value]) => typeof value === "string" && !value.isWellFormed())
-      if (broken === undefined) return this.send(method, params, options.reserve ?? reservedIds, respond)
+      if (broken === undefined) return this.send(method, params, options.needed ?? leastIds.request, respond)
       respond(Result.fail(new RequestInvalid({ method, detail: `${broken[0]}: a lone surrogate` })))
     })
   }

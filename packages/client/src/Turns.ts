@@ -14,7 +14,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type ConnectionLost, RequestRefused, type TurnError, TurnEventsOverflowed } from "./ClientError.ts"
-import type { Connection } from "./Connection.ts"
+import { type Connection, leastIds } from "./Connection.ts"
 import type { TurnEvent } from "./TurnEvent.ts"
 
 const deltaRoom = 256
@@ -122,8 +122,9 @@ export class Turns {
 
   private cancel(turn: Turn): void {
     if (turn.state !== "Running" || turn.runId === null) return
-    // One id stays for `shutdown`. A refusal says that the run has just ended.
-    this.connection.send("turn.cancel", { session_id: turn.sessionId, run_id: turn.runId }, 2, () => {})
+    // A refusal says that the run has just ended.
+    const params = { session_id: turn.sessionId, run_id: turn.runId }
+    this.connection.send("turn.cancel", params, leastIds.cancel, () => {})
   }
 
   private end(turn: Turn): void {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { make, Tool, type ToolHandler } from "../src/index.ts"
 import { type FakeOptions, FakeServer } from "./FakeServer.ts"
 
@@ -184,6 +184,30 @@ describe("CLI-3 the reserve of request ids", () => {
       assert.lengthOf(fake.of("turn.cancel"), 1)
       yield* client.shutdown
       assert.strictEqual(yield* client.requestIdsLeft, 0)
+    }))
+
+  it.effect("answers to questions leave what all pending calls, cancellation and shutdown need; then the turn is cancelled", () =>
+    Effect.gen(function*() {
+      const open = yield* Deferred.make<string>()
+      const held = Tool.make("held", { description: "d" }).handle(() => Deferred.await(open))
+      const fake = new FakeServer({ limits: { request_ids: 66 } })
+      const client = yield* make({ server: fake.source, tools: [held], approve: () => Effect.succeed(true) })
+      const session = yield* client.createSession
+      const turn = yield* Effect.forkChild(Effect.flip(session.ask("go")))
+      yield* flushed
+      const question = { activity_id: "x", name: "n", summary: "s", expires_in_ms: 60_000 }
+      for (let i = 0; i < 16; i++) fake.call(`c-${i}`, "client__held")
+      for (let i = 0; i < 45; i++) fake.event("approval.requested", { ...question, approval_id: `p-${i}` })
+      yield* flushed
+      assert.lengthOf(fake.of("approval.answer"), 45)
+      yield* Deferred.succeed(open, "fine")
+      yield* flushed
+      assert.lengthOf(fake.answers, 16)
+      fake.event("approval.requested", { ...question, approval_id: "p-45" })
+      assert.deepInclude(yield* Fiber.join(turn), { _tag: "RequestIdsExhausted", left: 2 })
+      assert.lengthOf(fake.of("approval.answer"), 45)
+      assert.lengthOf(fake.of("turn.cancel"), 1)
+      yield* client.shutdown
     }))
 })
 
