@@ -5,11 +5,10 @@
  * `Retry`, never the library. This is an edge: it speaks promises and web streams.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from "@ai-sdk/provider"
-import { type ModelEvent, ModelFailed, type ModelRequest, ModelTurn } from "@errand/runtime"
+import { type ModelEvent, type ModelFailed, type ModelRequest, ModelTurn } from "@errand/runtime"
 import { Alias } from "@errand/runtime/suspend"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -20,10 +19,8 @@ import { Answer } from "./AiSdkAnswer.ts"
 import * as AiSdkFailure from "./AiSdkFailure.ts"
 import * as AiSdkPrompt from "./AiSdkPrompt.ts"
 import type { ByteWatch } from "./ByteWatch.ts"
+import { IdleTimeout, silent } from "./IdleTimeout.ts"
 import * as ProviderRules from "./ProviderRules.ts"
-
-/** Milliseconds without a byte from the provider that count as a failed connection (MDL-5, `model_idle_timeout_ms`). */
-export const IdleTimeout = Context.Reference<number>("@errand/models/IdleTimeout", { defaultValue: () => 60_000 })
 
 /** What may be told about a model besides the model itself. */
 export interface Options {
@@ -160,8 +157,7 @@ class Waiting {
       return Effect.andThen(Effect.sleep(left > 0 ? left : this.idleMs), this.watch)
     }
     this.controller.abort()
-    const message = `the provider sent nothing for ${this.idleMs} ms`
-    this.giveUp(new ModelFailed({ code: "model_failed", message, retryable: true }))
+    this.giveUp(silent(this.idleMs))
     return Effect.void
   })
 

@@ -20,6 +20,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import * as ContextOverflow from "./ContextOverflow.ts"
 import * as EffectPrompt from "./EffectPrompt.ts"
+import { IdleTimeout, silent } from "./IdleTimeout.ts"
 import * as ParsedJson from "./ParsedJson.ts"
 import * as ProviderRules from "./ProviderRules.ts"
 
@@ -27,15 +28,17 @@ import * as ProviderRules from "./ProviderRules.ts"
  * `ModelTurn` by the `LanguageModel` of the context; `provider` and `name` are what `status` and history call it, `names`
  * the tool names that the provider allows, by default those that all providers do (DCL-10).
  *
- * A request fails with `model_failed` or `context_overflow`, `retryable` where the failure is transient (MDL-3). An
- * answer that ends without a finish part fails too, since part of it may be missing.
+ * A request fails with `model_failed` or `context_overflow`, `retryable` where the failure is transient (MDL-3); no part for
+ * `IdleTimeout` counts as such. An answer that ends without a finish part fails too, since part of it may be missing.
  */
 export const layer = (
   options: { readonly provider: string; readonly name: string; readonly names?: Alias.Rules }
 ): Layer.Layer<ModelTurn, never, LanguageModel.LanguageModel> =>
   Layer.effect(
     ModelTurn,
-    Effect.map(LanguageModel.LanguageModel, (model) => {
+    Effect.gen(function*() {
+      const model = yield* LanguageModel.LanguageModel
+      const idleMs = yield* IdleTimeout
       const reader = { provider: options.provider, names: Alias.make(options.names ?? ProviderRules.names) }
       return {
         provider: options.provider,
@@ -44,7 +47,7 @@ export const layer = (
           Stream.suspend(() => {
             const toolkit = offer(reader, request.tools)
             if (Result.isFailure(toolkit)) return Stream.fail(toolkit.failure)
-            return read(reader, ask(request, reader, toolkit.success))
+            return read(reader, heard(ask(request, reader, toolkit.success), idleMs))
           }).pipe(Stream.provideService(LanguageModel.LanguageModel, model))
       }
     })
@@ -59,6 +62,14 @@ const ask = (request: ModelRequest, reader: Reader, toolkit: Result.Result.Succe
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   })
+
+/** The parts, or a failure when none comes for too long (MDL-5). */
+const heard = (parts: ReturnType<typeof ask>, idleMs: number) =>
+  Stream.transformPull(
+    Stream.mapError(parts, failedBy),
+    (pull) =>
+      Effect.succeed(Effect.timeoutOrElse(pull, { duration: idleMs, orElse: () => Effect.fail(silent(idleMs)) }))
+  )
 
 /** The tools with their schemas unchanged (SCH-5): a number that would change on the way is a failure. */
 const offer = ({ names }: Reader, tools: ReadonlyArray<OfferedTool>) => {
@@ -87,11 +98,10 @@ interface Answer {
 
 const read = <R>(
   reader: Reader,
-  parts: Stream.Stream<Part, AiError.AiError, R>
+  parts: Stream.Stream<Part, ModelFailed, R>
 ): Stream.Stream<ModelEvent, ModelFailed, R> => {
   const answer: Answer = { parts: [], pieces: new Map(), finish: undefined }
   return parts.pipe(
-    Stream.mapError(failedBy),
     Stream.mapEffect((part) => Effect.fromResult(take(reader, answer, part))),
     Stream.flatMap(Stream.fromArray),
     Stream.concat(Stream.suspend(() => end(reader, answer)))

@@ -5,7 +5,8 @@ import { ModelFailed, ModelTurn } from "@errand/runtime"
 import { Duration, Effect, Exit, Fiber, Layer, Result, Stream } from "effect"
 import type { Response } from "effect/ai"
 import { AiError, LanguageModel, Prompt, Tool } from "effect/ai"
-import { EffectLanguageModel } from "../src/index.ts"
+import { TestClock } from "effect/testing"
+import { EffectLanguageModel, IdleTimeout } from "../src/index.ts"
 
 const json = (text: string) => text as JsonText
 
@@ -265,6 +266,66 @@ describe("TRN-7 failures of a model of effect/ai", () => {
       )
       const error = yield* answer(Stream.succeed({ ...finish, reason: "error" }))
       assert.isTrue(Result.isFailure(error))
+    }))
+})
+
+describe("MDL-5 silence of a model of effect/ai", () => {
+  const told = (parts: Parts) => Effect.forkChild(answer(parts), { startImmediately: true })
+  const silence = Result.fail(
+    new ModelFailed({ code: "model_failed", message: "the provider sent nothing for 60000 ms", retryable: true })
+  )
+
+  it.effect("MDL-5 60 s without a part are a failed connection, before and in the middle of an answer", () =>
+    Effect.gen(function*() {
+      let closed = 0
+      const never = Stream.ensuring(Stream.never, Effect.sync(() => closed++))
+      const half: ReadonlyArray<Response.StreamPartEncoded> = [
+        { type: "text-start", id: "t" },
+        { type: "text-delta", id: "t", delta: "half" }
+      ]
+      for (
+        const parts of [
+          never,
+          Stream.unwrap(Effect.ensuring(Effect.never as Effect.Effect<Parts>, Effect.sync(() => closed++))),
+          Stream.concat(Stream.fromIterable(half), never)
+        ]
+      ) {
+        const waiting = yield* told(parts)
+        yield* TestClock.adjust(59_999)
+        assert.isUndefined(waiting.pollUnsafe())
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* Fiber.join(waiting), silence)
+      }
+      assert.strictEqual(closed, 3)
+    }))
+
+  it.effect("MDL-5 parts that say nothing are signs of life", () =>
+    Effect.gen(function*() {
+      const parts: ReadonlyArray<Response.StreamPartEncoded> = [
+        { type: "reasoning-start", id: "r" },
+        { type: "reasoning-end", id: "r" },
+        finish
+      ]
+      const waiting = yield* told(
+        Stream.mapEffect(Stream.fromIterable(parts), (part) => Effect.delay(Effect.succeed(part), 50_000))
+      )
+      yield* TestClock.adjust(150_000)
+      assert.deepStrictEqual(
+        Result.map(yield* Fiber.join(waiting), (events) => events.at(-1)),
+        Result.succeed(finished)
+      )
+    }))
+
+  it.effect("MDL-5 the bound is a setting, and may be none", () =>
+    Effect.gen(function*() {
+      const set = (ms: number) =>
+        Effect.forkChild(Effect.provideService(answer(Stream.never), IdleTimeout, ms), { startImmediately: true })
+      const [short, none] = [yield* set(5), yield* set(Infinity)]
+      yield* TestClock.adjust(5)
+      assert.isTrue(Result.isFailure(yield* Fiber.join(short)))
+      yield* TestClock.adjust(600_000)
+      assert.isUndefined(none.pollUnsafe())
+      yield* Fiber.interrupt(none)
     }))
 })
 

@@ -11,7 +11,7 @@ import type { Answer } from "@errand/testing/providers"
 import type { Result } from "effect"
 import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { AiSdkModel, ByteWatch } from "../src/index.ts"
+import { AiSdkModel, ByteWatch, IdleTimeout } from "../src/index.ts"
 
 interface Access {
   readonly address: string
@@ -77,7 +77,7 @@ export const layer = (name: keyof typeof families, key?: string) => {
 
 /** The same without anybody's patience running out, for tests that let time fly. */
 export const patient = (name: keyof typeof families) =>
-  layer(name).pipe(Layer.provide(Layer.succeed(AiSdkModel.IdleTimeout, Infinity)))
+  layer(name).pipe(Layer.provide(Layer.succeed(IdleTimeout, Infinity)))
 
 export const text = (text: string) => text as JsonText
 
