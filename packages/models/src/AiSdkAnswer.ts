@@ -5,10 +5,10 @@
  * for a whole one and an answer that broke off before its first text can be asked for again.
  */
 import type { LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider"
-import { Json } from "@errand/protocol"
-import { type ModelEvent, ModelFailed, type ModelToolCall } from "@errand/runtime"
+import { type ModelEvent, ModelFailed } from "@errand/runtime"
 import * as Result from "effect/Result"
 import * as AiSdkPrompt from "./AiSdkPrompt.ts"
+import { AnswerCalls, brokenOff } from "./AnswerCalls.ts"
 
 /** What one part brings: events to hand on, or the end of it all. `error` is the provider's, to be read by its owner. */
 export type Taken =
@@ -24,25 +24,14 @@ interface Draft {
   options: AiSdkPrompt.KeptPart["options"]
 }
 
-interface Streamed {
-  readonly name: string
-  text: string
-}
-
 const nothing: Taken = { _tag: "Events", events: [] }
-
-const failed = (message: string, retryable = false): ModelFailed =>
-  new ModelFailed({ code: "model_failed", message, retryable })
 
 /** The answer so far. */
 export class Answer {
   private readonly reader: AiSdkPrompt.Reader
   private readonly drafts: Array<Draft> = []
   private readonly open = new Map<string, Draft>()
-  private readonly calls: Array<ModelToolCall> = []
-  /** Arguments as they came in pieces, by call; those of a call that was told are no longer `unfinished`. */
-  private readonly streamed = new Map<string, Streamed>()
-  private readonly unfinished = new Set<string>()
+  private readonly calls = new AnswerCalls()
   private finish: { readonly reason: LanguageModelV4FinishReason; readonly usage: LanguageModelV4Usage } | undefined
 
   constructor(reader: AiSdkPrompt.Reader) {
@@ -67,17 +56,14 @@ export class Answer {
         this.open.delete(key(typeOf(part), part.id))
         return nothing
       case "tool-input-start":
-        if (part.providerExecuted === true) return nothing
-        this.streamed.set(part.id, { name: part.toolName, text: "" })
-        this.unfinished.add(part.id)
+        if (part.providerExecuted !== true) this.calls.begin(part.id, this.reader.names.toDeclared(part.toolName))
         return nothing
-      case "tool-input-delta": {
-        const call = this.streamed.get(part.id)
-        if (call !== undefined) call.text += part.delta
+      case "tool-input-delta":
+        this.calls.piece(part.id, part.delta)
         return nothing
-      }
       case "tool-call":
-        if (part.providerExecuted !== true) this.call(part)
+        if (part.providerExecuted === true) this.calls.executed()
+        else this.call(part)
         return nothing
       case "file":
         return this.text(this.begin("text", { id: "" }), `[A file of type ${part.mediaType} was left out here.]`)
@@ -97,37 +83,34 @@ export class Answer {
     if (finish === undefined) return Result.fail(brokenOff)
     const refused = this.refusalOf(finish.reason)
     if (refused !== null) return Result.fail(refused)
+    // calls that were cut off had no part of their own
+    const parts = this.drafts.filter(({ type }) => type === "call").length
+    this.drafts.push(...this.calls.told.slice(parts).map((): Draft => ({ type: "call", text: "", options: {} })))
     const provider = AiSdkPrompt.keep(this.reader, this.drafts.map(kept))
     const { inputTokens, outputTokens } = finish.usage
     return Result.succeed([
-      ...this.calls.map((call): ModelEvent => ({ _tag: "ToolCall", call })),
+      ...this.calls.told.map((call): ModelEvent => ({ _tag: "ToolCall", call })),
       ...(provider === null ? [] : [{ _tag: "Provider", provider } as const]),
       { _tag: "Finish", usage: { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 } }
     ])
   }
 
-  /** Why an answer that ended this way is none; calls that were cut off stay, and fail where arguments are checked. */
+  /** Why an answer that ended this way is none; null when it is one. */
   private refusalOf({ raw, unified }: LanguageModelV4FinishReason): ModelFailed | null {
     switch (unified) {
       case "interrupted":
         return brokenOff
-      case "error":
-        return failed("the provider ended the answer with an error")
       case "other":
-        return raw === undefined ? brokenOff : null
+        return raw === undefined ? brokenOff : this.calls.refusalOf(unified)
       case "content-filter":
         // a model that declines in words of its own ends as it always does; only a filter leaves its name
-        return raw === undefined || raw === "stop" ? null : failed("the provider's content filter stopped the answer")
+        return this.calls.refusalOf(raw === undefined || raw === "stop" ? "stop" : unified)
       case "length":
-        if (raw === "model_context_window_exceeded") {
-          return new ModelFailed({ code: "context_overflow", message: "the answer no longer fitted into the context" })
-        }
-        this.cutOff()
-        return this.calls.length > 0
-          ? null
-          : failed("the answer was cut off where the provider's limit of output tokens was reached")
+        return raw === "model_context_window_exceeded"
+          ? new ModelFailed({ code: "context_overflow", message: "the answer no longer fitted into the context" })
+          : this.calls.refusalOf(unified)
       default:
-        return null
+        return this.calls.refusalOf(unified)
     }
   }
 
@@ -152,21 +135,8 @@ export class Answer {
   }
 
   private call({ input, providerMetadata, toolCallId, toolName }: Call): void {
-    this.unfinished.delete(toolCallId)
     this.drafts.push({ type: "call", text: "", options: AiSdkPrompt.withMetadata({}, providerMetadata) })
-    this.calls.push({ id: toolCallId, name: this.reader.names.toDeclared(toolName), arguments: input })
-  }
-
-  /** Marks what the limit of output tokens cut off: calls that were never told, and a last one that looks empty. */
-  private cutOff(): void {
-    const last = this.calls.at(-1)
-    if (last !== undefined && this.streamed.get(last.id)?.text.trim() === "") {
-      this.calls[this.calls.length - 1] = { ...last, arguments: unknownArguments }
-    }
-    for (const id of this.unfinished) {
-      const { name, text } = this.streamed.get(id)!
-      this.call({ toolCallId: id, toolName: name, input: text.trim() === "" ? unknownArguments : text })
-    }
+    this.calls.tell({ id: toolCallId, name: this.reader.names.toDeclared(toolName), arguments: input })
   }
 }
 
@@ -183,8 +153,3 @@ const kept = ({ options, text, type }: Draft): AiSdkPrompt.KeptPart =>
     : { type, text, options }
 
 const key = (type: "text" | "reasoning", id: string): string => `${type} ${id}`
-
-/** Arguments that no tool takes, in place of such as never came. */
-const unknownArguments = Json.quote("the answer was cut off before the arguments")
-
-const brokenOff = failed("the connection to the provider ended before the answer did", true)

@@ -118,10 +118,7 @@ describe("MDL-1 answers of any model", () => {
     Effect.gen(function*() {
       const text = { type: "text-delta", id: "0", delta: "x" } as const
       for (
-        const [unified, raw] of [["stop", "stop"], ["tool-calls", "x"], ["other", "pause"], [
-          "content-filter",
-          "stop"
-        ]] as const
+        const [unified, raw] of [["stop", "stop"], ["other", "pause"], ["content-filter", "stop"]] as const
       ) {
         assert.strictEqual((yield* eventsOf(text, finish(unified, raw))).length, 2)
       }
@@ -140,6 +137,41 @@ describe("MDL-1 answers of any model", () => {
       }
       const full = yield* failureOf(text, finish("length", "model_context_window_exceeded"))
       assert.strictEqual(full.code, "context_overflow")
+    }))
+
+  it.effect("MDL-3 an answer that lost a call on the way is none, whatever it ended with, and is asked for again", () =>
+    Effect.gen(function*() {
+      const begun: ReadonlyArray<LanguageModelV4StreamPart> = [
+        { type: "tool-input-start", id: "c", toolName: "a" },
+        { type: "tool-input-delta", id: "c", delta: "{}" },
+        { type: "tool-input-end", id: "c" }
+      ]
+      const whole = { type: "tool-call", toolCallId: "d", toolName: "a", input: "{}" } as const
+      for (
+        const [unified, raw] of [
+          ["stop", "stop"],
+          ["tool-calls", "tool_use"],
+          ["other", "pause"],
+          ["content-filter", "stop"]
+        ] as const
+      ) {
+        for (const parts of [begun, [...begun, whole], [whole, ...begun]]) {
+          const failed = yield* failureOf(...parts, finish(unified, raw))
+          assert.deepInclude(failed, { code: "model_failed", retryable: true })
+        }
+      }
+      const announced = yield* failureOf({ type: "text-delta", id: "0", delta: "x" }, finish("tool-calls"))
+      assert.deepInclude(announced, { code: "model_failed", retryable: true })
+    }))
+
+  it.effect("MDL-3 what the provider executes itself may begin without end, and stands for the calls of an answer", () =>
+    Effect.gen(function*() {
+      const events = yield* eventsOf(
+        { type: "tool-input-start", id: "s", toolName: "search", providerExecuted: true },
+        { type: "tool-call", toolCallId: "t", toolName: "search", input: "{}", providerExecuted: true },
+        finish("tool-calls")
+      )
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), ["Finish"])
     }))
 
   it.effect("MDL-3 E10 a call that began and was never told is one, once the limit of tokens cut it off", () =>
