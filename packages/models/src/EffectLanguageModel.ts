@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
+import { AnswerCalls, brokenOff, failed } from "./AnswerCalls.ts"
 import * as ContextOverflow from "./ContextOverflow.ts"
 import * as EffectPrompt from "./EffectPrompt.ts"
 import { IdleTimeout, silent } from "./IdleTimeout.ts"
@@ -29,7 +30,7 @@ import * as ProviderRules from "./ProviderRules.ts"
  * the tool names that the provider allows, by default those that all providers do (DCL-10).
  *
  * A request fails with `model_failed` or `context_overflow`, `retryable` where the failure is transient (MDL-3); no part for
- * `IdleTimeout` counts as such. An answer that ends without a finish part fails too, since part of it may be missing.
+ * `IdleTimeout` counts as such, and so does an answer that ends without a finish part, since part of it may be missing.
  */
 export const layer = (
   options: { readonly provider: string; readonly name: string; readonly names?: Alias.Rules }
@@ -89,10 +90,10 @@ const offer = ({ names }: Reader, tools: ReadonlyArray<OfferedTool>) => {
 
 type Part = Stream.Success<ReturnType<typeof ask>>
 
-/** An answer so far: its parts, the arguments of calls as they came in pieces, and what its finish part told. */
+/** An answer so far: its parts, its calls, and what its finish part told. */
 interface Answer {
   readonly parts: Array<Part>
-  readonly pieces: Map<string, string>
+  readonly calls: AnswerCalls
   finish: Response.FinishPart | undefined
 }
 
@@ -100,7 +101,7 @@ const read = <R>(
   reader: Reader,
   parts: Stream.Stream<Part, ModelFailed, R>
 ): Stream.Stream<ModelEvent, ModelFailed, R> => {
-  const answer: Answer = { parts: [], pieces: new Map(), finish: undefined }
+  const answer: Answer = { parts: [], calls: new AnswerCalls(), finish: undefined }
   return parts.pipe(
     Stream.mapEffect((part) => Effect.fromResult(take(reader, answer, part))),
     Stream.flatMap(Stream.fromArray),
@@ -117,15 +118,16 @@ const take = ({ names }: Reader, answer: Answer, part: Part): Taken => {
   switch (part.type) {
     case "text-delta":
       return part.delta === "" ? nothing : Result.succeed([{ _tag: "TextDelta", text: part.delta }])
-    case "tool-params-delta":
-      answer.pieces.set(part.id, (answer.pieces.get(part.id) ?? "") + part.delta)
+    case "tool-params-start":
+      if (!part.providerExecuted) answer.calls.begin(part.id, names.toDeclared(part.name))
       return nothing
-    case "tool-call": {
-      if (part.providerExecuted) return nothing
-      const { id } = part
-      const name = names.toDeclared(part.name)
-      return Result.succeed([{ _tag: "ToolCall", call: { id, name, arguments: argumentsOf(answer, part) } }])
-    }
+    case "tool-params-delta":
+      answer.calls.piece(part.id, part.delta)
+      return nothing
+    case "tool-call":
+      if (part.providerExecuted) answer.calls.executed()
+      else answer.calls.tell({ id: part.id, name: names.toDeclared(part.name), arguments: argumentsOf(answer, part) })
+      return nothing
     case "finish":
       answer.finish = part
       return nothing
@@ -138,23 +140,23 @@ const take = ({ names }: Reader, answer: Answer, part: Part): Taken => {
 
 /** The text that the model streamed, where it is JSON: it has all its digits. Otherwise what was parsed is written. */
 const argumentsOf = (answer: Answer, { id, params }: { readonly id: string; readonly params: unknown }): string => {
-  const streamed = answer.pieces.get(id)
+  const streamed = answer.calls.pieces(id)
   if (streamed !== undefined && Result.isSuccess(Json.compact(streamed, { maxDepth: Infinity }))) return streamed
   return Result.getOrElse(ParsedJson.toText(params), (reason) => Json.quote(`refused: ${reason}`))
 }
 
-const end = ({ provider }: Reader, { finish, parts }: Answer): Stream.Stream<ModelEvent, ModelFailed> => {
-  if (finish === undefined) return Stream.fail(failure("the answer ended before it was finished"))
-  if (finish.reason === "error") return Stream.fail(failure("the provider ended the answer with an error"))
+const end = ({ provider }: Reader, { calls, finish, parts }: Answer): Stream.Stream<ModelEvent, ModelFailed> => {
+  if (finish === undefined) return Stream.fail(brokenOff)
+  const refused = calls.refusalOf(finish.reason)
+  if (refused !== null) return Stream.fail(refused)
   const kept = EffectPrompt.keep(provider, parts)
   const usage = { inputTokens: finish.usage.inputTokens.total ?? 0, outputTokens: finish.usage.outputTokens.total ?? 0 }
   return Stream.fromArray<ModelEvent>([
+    ...calls.told.map((call): ModelEvent => ({ _tag: "ToolCall", call })),
     ...(kept === null ? [] : [{ _tag: "Provider", provider: kept } as const]),
     { _tag: "Finish", usage }
   ])
 }
-
-const failure = (message: string) => new ModelFailed({ code: "model_failed", message })
 
 /** Transient are rate limits, failures inside the provider and failures of the connection (MDL-3), nothing else. */
 const isTransient = (reason: AiError.AiErrorReason): boolean =>
@@ -163,7 +165,7 @@ const isTransient = (reason: AiError.AiErrorReason): boolean =>
 
 const failedBy = (error: unknown): ModelFailed => {
   if (!AiError.isAiError(error)) {
-    return failure(error instanceof Error ? error.message : `the provider failed: ${String(error)}`)
+    return failed(error instanceof Error ? error.message : `the provider failed: ${String(error)}`)
   }
   const { reason, retryAfter } = error
   const body = "http" in reason ? reason.http?.body ?? "" : ""

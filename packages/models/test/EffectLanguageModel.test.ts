@@ -153,7 +153,8 @@ describe("MDL-1 an answer of effect/ai as model events", () => {
         `{"n": 9007199254740993}`
       ])
       assert.deepStrictEqual(yield* argumentsOf(...streamed(`{"n": 9`), call({ n: 9 })), [`{"n":9}`])
-      assert.deepStrictEqual(yield* argumentsOf(...streamed(`{"n":1}`), call({ n: 2 }, "c2")), [`{"n":2}`])
+      const two = [...streamed(`{"n":1}`), call({ n: 1 }), call({ n: 2 }, "c2")]
+      assert.deepStrictEqual(yield* argumentsOf(...two), [`{"n":1}`, `{"n":2}`])
     }))
 
   it.effect("MDL-1 a call that the provider executed itself is not handed on", () =>
@@ -260,12 +261,77 @@ describe("TRN-7 failures of a model of effect/ai", () => {
   it.effect("TRN-7 an answer without its end fails the turn, and so does one that ends in an error", () =>
     Effect.gen(function*() {
       const cut = yield* answer(Stream.fromIterable([call({})]))
-      assert.deepStrictEqual(
-        cut,
-        Result.fail(new ModelFailed({ code: "model_failed", message: "the answer ended before it was finished" }))
-      )
+      const message = "the connection to the provider ended before the answer did"
+      assert.deepStrictEqual(cut, Result.fail(new ModelFailed({ code: "model_failed", message, retryable: true })))
       const error = yield* answer(Stream.succeed({ ...finish, reason: "error" }))
       assert.isTrue(Result.isFailure(error))
+    }))
+})
+
+describe("MDL-3 how an answer of effect/ai ends decides whether it is one", () => {
+  const text: ReadonlyArray<Response.StreamPartEncoded> = [
+    { type: "text-start", id: "t" },
+    { type: "text-delta", id: "t", delta: "x" },
+    { type: "text-end", id: "t" }
+  ]
+  const begun = (delta = "", id = "c9"): ReadonlyArray<Response.StreamPartEncoded> => [
+    { type: "tool-params-start", id, name: "client__a" },
+    ...(delta === "" ? [] : [{ type: "tool-params-delta", id, delta } as const])
+  ]
+  const ending = (reason: Response.FinishReason, ...parts: ReadonlyArray<Response.StreamPartEncoded>) =>
+    answer(Stream.fromIterable([...parts, { ...finish, reason }]))
+  const failure = (told: Effect.Success<ReturnType<typeof answer>>) =>
+    Result.isFailure(told) ? told.failure : assert.fail("it was taken for an answer")
+
+  it.effect("MDL-3 an answer that is cut off or filtered is none", () =>
+    Effect.gen(function*() {
+      assert.include(failure(yield* ending("length", ...text)).message, "limit of output tokens")
+      assert.include(failure(yield* ending("content-filter", ...text)).message, "content filter")
+      assert.include(failure(yield* ending("content-filter", ...text, call({}))).message, "content filter")
+      for (const reason of ["stop", "other", "unknown", "pause"] as const) {
+        assert.isTrue(Result.isSuccess(yield* ending(reason, ...text)))
+      }
+    }))
+
+  it.effect("MDL-3 an answer that lost a call on the way is none, whatever it ended with, and is asked for again", () =>
+    Effect.gen(function*() {
+      for (const reason of ["stop", "tool-calls", "other", "unknown", "pause"] as const) {
+        for (const end of [[], [{ type: "tool-params-end", id: "c9" } as const]]) {
+          const failed = failure(yield* ending(reason, call({}), ...begun("{}"), ...end))
+          assert.deepInclude(failed, { code: "model_failed", retryable: true })
+        }
+      }
+      assert.deepInclude(failure(yield* ending("tool-calls", ...text)), { code: "model_failed", retryable: true })
+    }))
+
+  it.effect("MDL-3 E10 calls that the limit of output tokens cut off have arguments that no tool takes", () =>
+    Effect.gen(function*() {
+      const argumentsOf = (told: Effect.Success<ReturnType<typeof answer>>) =>
+        Result.getOrThrow(told).flatMap((event) => event._tag === "ToolCall" ? [event.call.arguments] : [])
+      const unknown = JSON.stringify("the answer was cut off before the arguments")
+      assert.deepStrictEqual(argumentsOf(yield* ending("length", ...text, ...begun(`{"a":`))), [`{"a":`])
+      assert.deepStrictEqual(argumentsOf(yield* ending("length", call({ a: 1 }), ...begun())), [`{"a":1}`, unknown])
+      const told = [...begun(" ", "c1"), call({})]
+      assert.deepStrictEqual(argumentsOf(yield* ending("length", ...told)), [unknown])
+      assert.deepStrictEqual(argumentsOf(yield* ending("tool-calls", ...told)), ["{}"])
+    }))
+
+  it.effect("MDL-3 calls are told when the answer is whole, so that one which breaks off is tried again", () =>
+    Effect.gen(function*() {
+      const read: Array<ModelEvent> = []
+      const model = yield* ModelTurn.pipe(Effect.provide(modelOf(Stream.fromIterable([call({})])).layer))
+      yield* Effect.flip(Stream.runForEach(model.turn(bare), (event) => Effect.sync(() => read.push(event))))
+      assert.deepStrictEqual(read, [])
+    }))
+
+  it.effect("MDL-3 what the provider executes itself may begin without end, and stands for the calls of an answer", () =>
+    Effect.gen(function*() {
+      const told = yield* ending(
+        "tool-calls",
+        { type: "tool-params-start", id: "p0", name: "search", providerExecuted: true },
+        { type: "tool-call", id: "p1", name: "search", params: {}, providerExecuted: true }
+      )
+      assert.deepStrictEqual(told, Result.succeed([finished]))
     }))
 })
 
