@@ -82,7 +82,7 @@ export interface Abortable {
   readonly signal?: AbortSignal
 }
 
-/** A running server; close it, or declare it with `await using`. */
+/** A running server; close it, or declare it with `await using` where the language has that (Node 24). */
 export class ErrandClient implements AsyncDisposable {
   /** What the server said of itself (LIF-7). */
   readonly server: ResultOf<"initialize">

@@ -114,6 +114,13 @@ describe("the READMEs", () => {
     assert.deepStrictEqual(faults, [])
   })
 
+  it("no block has syntax that the oldest Node it names does not know", () => {
+    assert.include(texts.get("README.md"), "Node 22.19 or newer")
+    // Declarations with `using` came with Node 24.
+    const newer = [...texts.values()].flatMap(blocksOf).filter(({ text }) => /^\s*(?:await\s+)?using\s+\w/m.test(text))
+    assert.deepStrictEqual(newer.map(({ title }) => title), [])
+  })
+
   it("what is linked exists", () => {
     for (const [path, text] of texts) {
       for (const [, target] of text.matchAll(/\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g)) {
