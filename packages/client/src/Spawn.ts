@@ -74,8 +74,6 @@ const attach = (command: string, child: ChildProcess, { closeMs = 3000, log }: S
   let draining: NodeJS.Timeout | undefined
   const waiters = new Set<() => void>()
 
-  // A write to a server that has just ended fails with EPIPE; that it ended is told by its exit.
-  stdin.on("error", () => {})
   stdout.on("error", () => {})
   stderr.on("error", () => {})
   child.on("error", () => {})
@@ -119,8 +117,10 @@ const attach = (command: string, child: ChildProcess, { closeMs = 3000, log }: S
     child.kill("SIGKILL")
     yield* exited(termMs)
   })
-  // A server that closed its output without ending is of no use any more.
-  stdout.on("end", () => void Effect.runFork(end))
+  // A server that closed its output or its input is of no use any more: it is ended, unless it just has.
+  const forsake = () => void Effect.runFork(end)
+  stdout.on("end", forsake)
+  stdin.on("error", forsake)
   const close = Effect.ensuring(
     end,
     Effect.sync(() => {

@@ -130,6 +130,15 @@ describe("a server of one's own", () => {
       assert.isFalse(alive(pidOf(client)))
     }))
 
+  it.live("CLI-2 a server that reads no more without ending is ended, and is lost then", () =>
+    Effect.gen(function*() {
+      const client = yield* make({ server: server("mute", { closeMs: 100 }), tools: [lookup] })
+      const session = yield* client.createSession
+      assert.deepInclude(yield* Effect.flip(session.ask("unread")), { _tag: "ServerExited", signal: "SIGTERM" })
+      assert.deepInclude(yield* Effect.flip(client.status), { _tag: "ServerExited", signal: "SIGTERM" })
+      assert.isFalse(alive(pidOf(client)))
+    }))
+
   for (const [mode, closeMs] of [["deaf", 100], ["stubborn", 100]] as const) {
     it.live(`a ${mode} server is ended by signals, within the bound`, () =>
       Effect.gen(function*() {
