@@ -74,18 +74,23 @@ export const start = Effect.fnUntraced(function*(options: TestServerOptions = {}
 /** The same server as what `@errand/client` is made of; it ends when the client closes. */
 export const transport = (options: TestServerOptions = {}): TransportSource =>
   Effect.gen(function*() {
+    let server: Transport.MemoryServer | undefined
+    const exit = Effect.sync(() => server?.exit())
+    // The first to be added is the last to run: a server that is interrupted with the scope has ended then.
+    yield* Effect.addFinalizer(() => exit)
     const { closed, duplex } = yield* start(options)
-    let ended: (() => void) | undefined
-    const opened = yield* Transport.memory({
-      written: (text, server) => {
-        if (ended === undefined) duplex.onOutput(server.send)
-        ended = () => server.exit()
+    yield* Effect.forkScoped(Effect.tap(closed, exit))
+    return yield* Transport.memory({
+      written: (text, given) => {
+        if (server === undefined) duplex.onOutput(given.send)
+        server = given
         duplex.write(text)
       },
-      closed: () => duplex.end()
+      closed: (given) => {
+        server = given
+        duplex.end()
+      }
     })
-    yield* Effect.forkScoped(Effect.tap(closed, () => Effect.sync(() => ended?.())))
-    return opened
   })
 
 /** Initializes with some client tools and creates a session; gives its id. */

@@ -72,6 +72,21 @@ describe("client and server in one process", () => {
       assert.include(text, digits)
     }))
 
+  it.effect("CLI-2 a client that closes hears of the end of its server, also in the middle of a turn", () =>
+    Effect.gen(function*() {
+      for (const script of [[results], [{ tool_calls: [call("hold")] }, results]]) {
+        const held = yield* holding
+        const lost = yield* Effect.scoped(Effect.gen(function*() {
+          const client = yield* make({ server: TestServer.transport({ script }), tools: [held.tool] })
+          const session = yield* client.createSession
+          yield* Effect.forkScoped(session.ask("go"))
+          if (script.length === 2) yield* held.began
+          return client.lost
+        }))
+        assert.deepInclude(yield* lost, { _tag: "ServerExited", code: 0 })
+      }
+    }))
+
   it.effect("TRN-8 what needs permission is asked for, and only an explicit yes executes it", () =>
     Effect.gen(function*() {
       for (const allow of [true, false]) {
