@@ -32,25 +32,27 @@ interface Described {
 
 type Awaitable<A> = A | PromiseLike<A>
 
+type Returned<S extends Codec> = [S] extends [never] ? ToolValue : S["Type"] | ToolAnswer.ToolAnswer
+
 /** Declares a tool with an Effect Schema: the arguments are decoded and typed, and so is the answer if `success` is given. */
 export function tool<P extends Codec, S extends Codec = never>(
   options: Described & { readonly parameters: P; readonly success?: S },
-  handler: (
-    args: P["Type"],
-    call: AbortableCall
-  ) => Awaitable<[S] extends [never] ? ToolValue : S["Type"] | ToolAnswer.ToolAnswer>
+  handler: (args: P["Type"], call: AbortableCall) => Awaitable<Returned<S>>
 ): ToolHandler
-/** Declares a tool with a JSON Schema: the arguments are checked against it and handed over as plain data. */
-export function tool(
-  options: Described & { readonly parameters?: DerivedSchema.JsonSchema },
-  handler: (args: Readonly<Record<string, unknown>>, call: AbortableCall) => Awaitable<ToolValue>
+/**
+ * Declares a tool with a JSON Schema: the arguments are checked against it and handed over as plain data; without one it takes
+ * none. The answer is typed if `success` is given.
+ */
+export function tool<S extends Codec = never>(
+  options: Described & { readonly parameters?: DerivedSchema.JsonSchema; readonly success?: S },
+  handler: (args: Readonly<Record<string, unknown>>, call: AbortableCall) => Awaitable<Returned<S>>
 ): ToolHandler
 export function tool(
   options: Described & { readonly parameters?: Codec | DerivedSchema.JsonSchema; readonly success?: Codec },
   // The overloads say what it takes; here it is only passed on.
   handler: (args: never, call: AbortableCall) => Awaitable<unknown>
 ): ToolHandler {
-  const { name, parameters, success, ...described } = options
+  const { name, parameters, ...described } = options
   const run = (args: unknown, call: ToolCall) =>
     Effect.tryPromise({
       try: (signal) => Promise.resolve(handler(args as never, { ...call, signal })) as Promise<never>,
@@ -59,11 +61,9 @@ export function tool(
   if (parameters !== undefined && !Schema.isSchema(parameters)) {
     return plain(name, { ...described, parameters: parameters as DerivedSchema.JsonSchema }).handle(run)
   }
-  return make(name, {
-    ...described,
-    ...(parameters === undefined ? {} : { parameters: parameters as Codec }),
-    ...(success === undefined ? {} : { success })
-  }).handle(run)
+  return make(name, { ...described, ...(parameters === undefined ? {} : { parameters: parameters as Codec }) }).handle(
+    run
+  )
 }
 
 /** What a client is made of: what to spawn, and what to lend it. */

@@ -112,24 +112,27 @@ export const raw = (
   options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText }
 ): Tool<JsonText, ToolValue, PlainFailure> => fromJsonSchema(name, options, textReader)
 
-/** Like `raw`, but the handler gets plain data; arguments with numbers that a double cannot hold are answered `error`. */
-export const plain = (
+/**
+ * Like `raw`, but the handler gets plain data, and its answer is encoded as by `make` if `success` is given; arguments with
+ * numbers that a double cannot hold are answered `error`.
+ */
+export const plain = <S extends Codec = never>(
   name: string,
-  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText }
-): Tool<unknown, ToolValue, PlainFailure> => fromJsonSchema(name, options, plainReader)
+  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText; readonly success?: S }
+): Tool<unknown, TypeOf<S, ToolValue>, PlainFailure> => fromJsonSchema(name, options, plainReader)
 
-const fromJsonSchema = <Args>(
+const fromJsonSchema = <Args, Success>(
   name: string,
-  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText },
+  options: Described & { readonly parameters: DerivedSchema.JsonSchema | JsonText; readonly success?: Codec },
   reader: (schema: Json.JsonNode) => (argumentsText: JsonText) => Arguments<Args>
-): Tool<Args, ToolValue, PlainFailure> => {
+): Tool<Args, Success, PlainFailure> => {
   const tool = fullName(name)
   const { declaration, schema } = declare(tool, options, options.parameters)
   const read = Result.try(() => reader(schema))
   if (Result.isFailure(read)) {
     throw new ToolDeclarationInvalid({ tool, path: "parameters", detail: String(read.failure) })
   }
-  return declared(declaration, read.success, successWriter(undefined), failureWriter(undefined))
+  return declared(declaration, read.success, successWriter(options.success), failureWriter(undefined))
 }
 
 /** Puts tools together. */

@@ -129,6 +129,20 @@ describe("the face for promises", () => {
     ])
   })
 
+  it("CLI-1 an answer is encoded with its schema, whatever the parameters are", async () => {
+    const fake = new FakeServer()
+    const success = Schema.Struct({ at: Schema.DateFromString })
+    const tools = [
+      tool({ name: "a", description: "d", success }, () => ({ at: new Date(0) })),
+      tool({ name: "b", description: "d", parameters: { type: "object" }, success }, () => ({ at: new Date(0) }))
+    ]
+    await using _client = await ErrandClient.start({ transport: fake.source, tools })
+    for (const name of ["a", "b"]) fake.call(`c-${name}`, `client__${name}`)
+    await turn()
+    const at = "1970-01-01T00:00:00.000Z"
+    assert.deepStrictEqual(fake.answers.map(({ structured }) => structured), [{ at }, { at }])
+  })
+
   it("CLI-2 a handler that throws or rejects answers error, and a ready answer goes as it is", async () => {
     const fake = new FakeServer()
     const described = { description: "d" }

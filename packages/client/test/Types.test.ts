@@ -65,6 +65,18 @@ export const declarations = () => {
   tool({ name: "t", description: "d" }, async () => ({ a: () => 1 }))
   // @ts-expect-error a wrong success type is a compile error
   tool({ name: "t", ...described, success: Schema.Struct({ n: Schema.Int }) }, async () => ({ n: "1" }))
+  const success = Schema.Struct({ title: Schema.String })
+  const parameters = { type: "object", properties: { record_id: { type: "string" } } } as const
+  tool({ name: "t", description: "d", success }, async () => ({ title: "a" }))
+  tool({ name: "t", description: "d", success }, () => ToolAnswer.text("a"))
+  tool({ name: "t", description: "d", parameters, success }, ({ record_id }) => ({ title: String(record_id) }))
+  // @ts-expect-error a wrong success type is a compile error, without parameters too
+  tool({ name: "t", description: "d", success }, async () => ({ title: 1 }))
+  // @ts-expect-error and with those of a plain JSON Schema
+  tool({ name: "t", description: "d", parameters, success }, async () => ({ title: 1 }))
+  Tool.plain("t", { description: "d", parameters, success }).handle(() => Effect.succeed({ title: "a" }))
+  // @ts-expect-error a wrong success type is a compile error
+  Tool.plain("t", { description: "d", parameters, success }).handle(() => Effect.succeed({ title: 1 }))
   return [both, one]
 }
 
