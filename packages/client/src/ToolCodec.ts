@@ -4,7 +4,7 @@
  * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
  * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
  */
-import { Decimal, Json, JsonCodec, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
+import { clip, Decimal, Json, JsonCodec, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -120,7 +120,7 @@ const messageOf = (thrown: unknown): string => {
   const message = typeof thrown === "string" ? thrown : (thrown as { readonly message?: unknown } | null)?.message
   if (typeof message !== "string" || message.trim() === "") return "The tool failed."
   // Messages of child processes and wrapped errors often hold a whole stack.
-  return message.split(/\n\s+at /, 1)[0]!.slice(0, messageCharacters)
+  return clip(message.split(/\n\s+at /, 1)[0]!, messageCharacters)
 }
 
 const messageCharacters = 2000
@@ -132,14 +132,16 @@ const faultOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
   return Schema.isSchemaError(error) ? issues(error.issue) : messageOf(error)
 }
 
-const issues = (issue: SchemaIssue.Issue): string =>
-  format(issue).issues.map(({ message, path }) => {
+const issues = (issue: SchemaIssue.Issue): string => {
+  const found = format(issue).issues.map(({ message, path }) => {
     const where = (path ?? []).map((part) => step(typeof part === "object" ? part.key : part)).join("").replace(
       /^\./,
       ""
     )
     return where === "" ? message : `${where}: ${message}`
-  }).join("; ").slice(0, messageCharacters)
+  })
+  return clip(found.join("; "), messageCharacters)
+}
 
 const step = (key: PropertyKey): string => typeof key === "number" ? `[${key}]` : `.${String(key)}`
 

@@ -65,3 +65,24 @@ describe("faults E7: numbers that JSON does not have", () => {
     assert.deepInclude(failed, { status: "error", text: "no", structured: undefined })
   })
 })
+
+describe("faults E1 messages that are cut", () => {
+  it("faults E1 a message of a failure or of a misfit is cut between characters, and the cut is marked", () => {
+    for (const before of [0, 1]) {
+      const long = "x".repeat(before) + "😀".repeat(2000)
+      const told = [
+        ToolCodec.failure(new Error(long)).text,
+        ToolCodec.failureWriter(Schema.Struct({ message: Schema.String }))(Cause.fail({ message: long })).text
+      ]
+      const read = ToolCodec.argumentsReader(Schema.Struct({ a: Schema.Literals(["😀".repeat(1500), long]) }))
+      const misfit = read(JSON.stringify({ a: 1 }) as JsonText)
+      told.push(misfit._tag === "Mismatch" ? misfit.detail : "")
+      for (const text of told) {
+        assert.isAtMost(text.length, 2000)
+        assert.isAtLeast(text.length, 1998)
+        assert.match(text, /\p{Emoji_Presentation}…$/u)
+        assert.notInclude(text, "\ufffd")
+      }
+    }
+  })
+})

@@ -3,7 +3,7 @@
  *
  * Rule: an answer says in its `status` what it is, a decision in its `allow`; nothing is inferred from the shape of a value.
  */
-import { JsonCodec, type JsonText } from "@errand/protocol"
+import { clip, JsonCodec, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { argumentsDecoder, type ClientTool } from "./Declaration.ts"
@@ -146,7 +146,7 @@ const encodeWith = (
     ? Result.succeed(value)
     : Result.mapError(
       Schema.encodeUnknownResult(JsonCodec.of(schema))(value),
-      (error): Fault => ({ path, rule: `does not fit the schema: ${error.message.slice(0, 500)}` })
+      (error): Fault => ({ path, rule: `does not fit the schema: ${clip(error.message, 500)}` })
     )
 
 /** A success with the types of its tool, in its JSON form. */

@@ -4,7 +4,7 @@
  * Rule: nothing of the host's input is believed, and what is accepted is text from then on: later changes of the host's
  * objects have no effect.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { clip, Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 import * as Bounds from "../Bounds.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
@@ -212,7 +212,7 @@ export const check = (
   try {
     return checked(requests, results, tools, answerBytes)
   } catch (thrown) {
-    const why = thrown instanceof Error ? thrown.message.slice(0, 200) : "something was thrown"
+    const why = thrown instanceof Error ? clip(thrown.message, 200) : "something was thrown"
     return Result.fail(invalid("results", `could not be looked at: ${why}`))
   }
 }

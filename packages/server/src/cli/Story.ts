@@ -5,6 +5,7 @@
  * the same state at any moment. Times are milliseconds of one clock.
  */
 import type { ToolAnswer, ToolCall, TurnEvent } from "@errand/client"
+import { clip } from "@errand/protocol"
 import { fit, ink, type Line, type Span, wrap } from "./Ink.ts"
 
 /** A call that waits for its answer. */
@@ -206,7 +207,7 @@ const clientPrefix = "client__"
 
 const shortName = (name: string): string => name.startsWith(clientPrefix) ? name.slice(clientPrefix.length) : name
 
-const shortened = (text: string): string => text.length <= longest ? text : `${text.slice(0, longest)}…`
+const shortened = (text: string): string => clip(text, longest + 1)
 
 const contentOf = ({ structured, text }: ToolAnswer.ToolAnswer): string =>
   [text, structured].filter((part) => part !== undefined && part !== "").join(" ")

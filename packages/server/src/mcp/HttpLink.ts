@@ -4,7 +4,7 @@
  * Rule: each message is a request of its own; what the server sends of itself comes on one stream beside them, where it
  * offers one. Addresses are those that the configuration names: a redirect is not followed.
  */
-import type { JsonText } from "@errand/protocol"
+import { clip, type JsonText } from "@errand/protocol"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { EventStream } from "./EventStream.ts"
@@ -84,7 +84,7 @@ export const open = Effect.fnUntraced(function*(
       const to = response.headers.get("location")
       const where = to === null ? "" : `, it redirects to ${to}`
       const message = `the server answered with HTTP status ${response.status}${where}: ${
-        told.slice(0, REFUSAL_CHARACTERS)
+        clip(told, REFUSAL_CHARACTERS)
       }`
       return yield* new LinkLost({ message, sent: false })
     })
