@@ -200,9 +200,13 @@ const declared = <Args, Success, Failure>(
         Effect.suspend(() => {
           const args = read(call.argumentsText)
           return args._tag === "Arguments"
-            ? Effect.matchCause(Effect.scoped(Effect.suspend(() => handler(args.value, call))), settle)
+            ? Effect.matchCause(Effect.scoped(Effect.suspend(() => effectOf(handler(args.value, call)))), settle)
             : Effect.succeed(ToolAnswer.error(`The arguments do not fit: ${args.detail}`))
         }).pipe(Effect.catchDefect((defect) => Effect.succeed(failure(defect))))
     }
   }
 })
+
+/** What a handler returned, if it is one: a fiber that is given anything else ends at once, and nothing can say why. */
+const effectOf = <A, E, R>(returned: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.isEffect(returned) ? returned : Effect.die("The tool's handler returned no Effect.")

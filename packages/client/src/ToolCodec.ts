@@ -100,7 +100,7 @@ export const failureWriter = (schema: Codec | undefined): (cause: Cause.Cause<un
     const failed = cause.reasons.find(Cause.isFailReason)
     if (failed === undefined) {
       const died = cause.reasons.find(Cause.isDieReason)
-      return failure(died === undefined ? "The tool was interrupted." : died.defect)
+      return died === undefined ? ToolAnswer.unanswered(cause) : failure(died.defect)
     }
     if (failed.error instanceof ToolAnswer.ToolAnswer) {
       return new ToolAnswer.ToolAnswer("error", failed.error.text, failed.error.structured)

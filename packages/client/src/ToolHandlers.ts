@@ -5,7 +5,7 @@
  * outcome; so each call is answered at most once, and a cancelled one not at all (CLI-1, CLI-2).
  */
 import { PassingMap, ToolAnswer, type ToolCall } from "@errand/protocol"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { Toolkit } from "./Tool.ts"
@@ -39,7 +39,7 @@ export class ToolHandlers<R> {
       return this.answered(call, ToolAnswer.error(`This client has no tool named ${call.name}.`))
     }
     this.open.set(callId, undefined)
-    const fiber = this.runFork(handler.answer(call))
+    const fiber = this.runFork(Effect.suspend(() => handler.answer(call)))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return this.settle(call, exit)
     // The handler may have been cancelled while it ran for the first time.
@@ -69,6 +69,6 @@ export class ToolHandlers<R> {
 
   private settle(call: ToolCall, exit: Exit.Exit<ToolAnswer.ToolAnswer>): void {
     if (!this.open.delete(call.callId)) return
-    this.answered(call, Exit.isSuccess(exit) ? exit.value : ToolAnswer.interrupted)
+    this.answered(call, Exit.isSuccess(exit) ? exit.value : ToolAnswer.unanswered(exit.cause))
   }
 }

@@ -169,6 +169,27 @@ describe("14. the client's duties: one answer to each call", () => {
       })
     }))
 
+  it.effect("CLI-2 a handler that gives no effect, and one of another making that fails, say so and not that they were stopped", () =>
+    Effect.gen(function*() {
+      for (const given of [undefined, null, 7, "text", Promise.resolve("text")]) {
+        assert.deepStrictEqual(yield* said(quick("t", () => given as unknown as Effect.Effect<string>)), {
+          status: "error",
+          text: "The tool's handler returned no Effect."
+        })
+      }
+      const { declaration } = quick("t", () => Effect.void)
+      const broken: ReadonlyArray<ToolHandler["answer"]> = [
+        () => undefined as never,
+        () => Effect.die("a bug"),
+        () => {
+          throw new Error("a bug")
+        }
+      ]
+      for (const answer of broken) {
+        assert.deepStrictEqual(yield* said({ declaration, answer }), { status: "error", text: "The tool failed." })
+      }
+    }))
+
   it.effect("CLI-2 unknown names answer error, those of Object.prototype too (faults F7)", () =>
     Effect.gen(function*() {
       const { fake } = yield* started([lookup])

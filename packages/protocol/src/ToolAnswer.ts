@@ -6,6 +6,7 @@
  * and is refused inside of a value (faults E12). No digit is lost: exact numbers beyond a double go in as text, with
  * `structuredText`, or as a `Json.JsonNumber` inside of a value.
  */
+import * as Cause from "effect/Cause"
 import * as Result from "effect/Result"
 import * as Json from "./Json.ts"
 import type { JsonText } from "./Json.ts"
@@ -64,8 +65,12 @@ export const within = (answer: ToolAnswer, mostBytes: number): ToolAnswer => {
     : error(`The tool's answer has ${bytes} bytes, at most ${mostBytes} are allowed.`)
 }
 
-/** The answer of a handler that ended without one. */
-export const interrupted: ToolAnswer = new ToolAnswer("error", "The tool was interrupted.", undefined)
+const interrupted = new ToolAnswer("error", "The tool was interrupted.", undefined)
+
+const failed = new ToolAnswer("error", "The tool failed.", undefined)
+
+/** The answer of a handler that ended without one: it was interrupted, or had a fault of its own. */
+export const unanswered = (cause: Cause.Cause<unknown>): ToolAnswer => Cause.hasInterrupts(cause) ? interrupted : failed
 
 const make = (status: "success" | "error", message: string, value: unknown): ToolAnswer => {
   if (value === undefined) return new ToolAnswer(status, message, undefined)

@@ -65,6 +65,6 @@ export const askAfter = (
 ): Effect.Effect<HookedResult | HookRejected | undefined> =>
   OwnFault.judged(
     `a hook of ${call.tool}`,
-    () => Effect.catchIf(hooks.after(call, result), isRejection, Effect.succeed),
+    () => Effect.catchIf(OwnFault.effectOf(hooks.after(call, result)), isRejection, Effect.succeed),
     broken
   )

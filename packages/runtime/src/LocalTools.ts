@@ -101,7 +101,7 @@ export const ofHandlers = Effect.fnUntraced(function*<const Tools extends Handle
           fiber.interruptUnsafe()
           return expired(call.timeoutMs)
         }
-        const said = Exit.isSuccess(exit.value) ? exit.value.value : ToolAnswer.interrupted
+        const said = Exit.isSuccess(exit.value) ? exit.value.value : ToolAnswer.unanswered(exit.value.cause)
         return answered(ToolAnswer.within(said, result_bytes))
       })
     )

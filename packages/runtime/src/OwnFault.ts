@@ -9,6 +9,10 @@ import * as Effect from "effect/Effect"
 /** Interrupts the fiber if somebody has. */
 const ifInterrupted = Effect.uninterruptibleMask((restore) => restore(Effect.void))
 
+/** What was given, if it is an effect: a fiber that is given anything else ends at once, and all that it was about. */
+export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.isEffect(given) ? given : Effect.die(new Error("it gave no Effect"))
+
 /** Begins the effect when it is run; whatever fault of its own it ends with is logged and comes to a verdict. */
 export const judged = <A, R>(
   what: string,
@@ -16,7 +20,7 @@ export const judged = <A, R>(
   verdict: A
 ): Effect.Effect<A, never, R> =>
   Effect.catchCause(
-    Effect.suspend(begin),
+    Effect.suspend(() => effectOf(begin())),
     (cause) => Effect.andThen(ifInterrupted, Effect.as(Effect.logError(`${what} failed`, cause), verdict))
   )
 

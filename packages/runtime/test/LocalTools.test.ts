@@ -45,6 +45,8 @@ const everything = [
     throw new Error("thrown")
   }),
   quick("interrupts", () => Effect.interrupt),
+  quick("promises", () => Promise.resolve("text") as never),
+  { declaration: quick("broken", () => Effect.void).declaration, answer: () => undefined as never },
   quick("large", () => Effect.succeed("x".repeat(Limits.defaults.clientTools.result_bytes + 1))),
   quick("secret", () => Effect.succeed({ password: "hunter2", note: "Bearer abcdefghijklmnop" })),
   quick("clash", () => Effect.succeed({ a: 1, "a\u0007": 1, "a\u0008": 2 })),
@@ -74,6 +76,8 @@ const script = [
   ),
   calls(
     ["client__none", {}, "m0"],
+    ["client__promises", {}, "n0"],
+    ["client__broken", {}, "n1"],
     ["lookup", {}, "m1"],
     ["client__echo", "[1]", "m2"],
     ["client__echo", "", "m3"],
@@ -135,6 +139,8 @@ describe("8.2 client tools in process", () => {
       assert.include(told("k4")?.content, "client_tool_timeout")
       assert.include(told("k5")?.content, "client_tool_timeout")
       assert.strictEqual(told("k6")?.content, `{"text":"just in time"}`)
+      assert.include(told("n0")?.content, "The tool's handler returned no Effect.")
+      assert.include(told("n1")?.content, "The tool failed.")
       assert.include(told("k11")?.content, "[redacted]")
       assert.include(told("k12")?.content, "client_tool_result_rejected")
       assert.include(told("b15")?.content, "client_tool_timeout")

@@ -66,7 +66,10 @@ const one = (setting: Setting) =>
           (tools) => LocalTools.layer(tools.map((one) => summary === undefined ? one : { ...one, summary }))
         ))),
         Layer.provide(Layer.succeed(Approvals, {
-          ask: (question) => Effect.andThen(saw("approve", question.summary), Effect.suspend(() => ask(question))),
+          ask: (question) => {
+            trail.push(["approve", question.summary])
+            return ask(question)
+          },
           answer: () => false,
           pending: () => 0
         })),
@@ -191,6 +194,8 @@ describe("12. one call through the pipeline", () => {
     }],
     ["dies", () => Effect.die(new Error("a bug"))],
     ["interrupts itself", () => Effect.interrupt],
+    ["gives no effect", () => undefined as never],
+    ["gives a promise", () => Promise.resolve({ allow: true }) as never],
     ["waits for what is shut down", () =>
       Effect.flatMap(
         Queue.unbounded<never>(),
