@@ -4,10 +4,11 @@
  * Rule: a hook sees a call before it is bounded and asked for, and a result after it was protected; what it returns is
  * bounded, asked for and protected like the original.
  */
-import type { JsonText } from "@errand/protocol"
+import { Json, type JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as OwnFault from "./OwnFault.ts"
 
 /** The call a hook looks at; `arguments` is a JSON object as compact text. */
@@ -53,9 +54,33 @@ const broken = new HookRejected({ reason: "it failed" })
 
 const isRejection = (error: unknown): error is HookRejected => error instanceof HookRejected
 
+/** A verdict as it was given, or a defect: a program may say anything. */
+const verdictOf = (given: BeforeVerdict): BeforeVerdict => {
+  const said = given.allow === true ? given.arguments ?? "" : given.allow === false ? given.reason : null
+  if (typeof said !== "string") throw new TypeError("it gave no verdict")
+  return given
+}
+
+/** How deep a value may nest: as deep as any reader accepts. */
+const MOST_DEPTH = 1000
+
+/** A replacement with its structured value compact, or a defect: it is shown and recorded as it is. */
+const replacementOf = (given: HookedResult | undefined): HookedResult | undefined => {
+  if (given === undefined) return undefined
+  const { status, structured, text } = given
+  if (typeof text !== "string" || (status !== "success" && status !== "error")) throw new TypeError("it gave no result")
+  if (structured === undefined) return { status, text }
+  const compact = Json.compact(structured, { maxDepth: MOST_DEPTH })
+  if (Result.isFailure(compact)) throw new TypeError(`its structured value is no JSON: ${compact.failure.message}`)
+  return { status, text, structured: compact.success.text }
+}
+
 /** Asks before a call; a hook that fails denies. */
 export const askBefore = (hooks: ToolHooksService, call: HookedCall): Effect.Effect<BeforeVerdict> =>
-  OwnFault.judged(`a hook of ${call.tool}`, () => hooks.before(call), { allow: false, reason: broken.reason })
+  OwnFault.judged(`a hook of ${call.tool}`, () => Effect.map(OwnFault.effectOf(hooks.before(call)), verdictOf), {
+    allow: false,
+    reason: broken.reason
+  })
 
 /** Asks after a call; a hook that fails rejects. */
 export const askAfter = (
@@ -65,6 +90,11 @@ export const askAfter = (
 ): Effect.Effect<HookedResult | HookRejected | undefined> =>
   OwnFault.judged(
     `a hook of ${call.tool}`,
-    () => Effect.catchIf(OwnFault.effectOf(hooks.after(call, result)), isRejection, Effect.succeed),
+    () =>
+      Effect.catchIf(
+        Effect.map(OwnFault.effectOf(hooks.after(call, result)), replacementOf),
+        isRejection,
+        Effect.succeed
+      ),
     broken
   )

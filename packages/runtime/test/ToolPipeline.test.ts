@@ -81,7 +81,7 @@ const one = (setting: Setting) =>
     )
     assert.deepStrictEqual(HistoryCheck.check(history.messages), [])
     const [told] = JSON.parse(end.text!) as ReadonlyArray<
-      { outcome: string; result: { text?: string; error?: { code: string; message: string } } }
+      { outcome: string; result: { text?: string; structured?: unknown; error?: { code: string; message: string } } }
     >
     return { trail, steps: trail.map(([step]) => step), told: told! }
   })
@@ -186,6 +186,39 @@ describe("12. one call through the pipeline", () => {
       assert.deepStrictEqual(after.steps, ["before", "approve", "execute", "after", "record"])
       assert.strictEqual(after.told.result.error?.code, "client_tool_result_rejected")
       assert.notInclude(JSON.stringify([before.told, after.told]), "a bug")
+    }))
+
+  it.effect("HKS-2 SES-11 what a hook puts in the place of a result must be one, else it rejects", () =>
+    Effect.gen(function*() {
+      const after = (replaced: object) => one({ hooks: { after: () => Effect.succeed(replaced as HookedResult) } })
+      const good = yield* after({ status: "success", text: "t", structured: ` {"n": 9007199254740993} ` })
+      assert.deepStrictEqual(good.told.result, { text: "t", structured: { n: 9007199254740992 } })
+      for (
+        const wrong of [
+          { status: "success", text: "t", structured: "plain" },
+          { status: "success", text: "t", structured: `{"a":1` },
+          { status: "success", text: "t", structured: `{"a":1,"a":2}` },
+          { status: "success", text: "t", structured: { a: 1 } },
+          { status: "success", text: "t", structured: null },
+          { status: "success" },
+          { status: "success", text: 7 },
+          { text: "t" },
+          "text"
+        ]
+      ) {
+        const { steps, told } = yield* after(wrong as object)
+        assert.strictEqual(steps.at(-1), "record")
+        assert.strictEqual(told.result.error?.code, "client_tool_result_rejected", JSON.stringify(wrong))
+      }
+    }))
+
+  it.effect("HKS-2 what a hook says before a call must be a verdict, else it denies", () =>
+    Effect.gen(function*() {
+      for (const wrong of [undefined, null, "yes", {}, { allow: "yes" }, { allow: true, arguments: { a: 1 } }]) {
+        const { steps, told } = yield* one({ hooks: { before: () => Effect.succeed(wrong as never) } })
+        assert.deepStrictEqual(steps, ["before", "record"])
+        assert.strictEqual(told.result.error?.code, "client_tool_denied", JSON.stringify(wrong))
+      }
     }))
 
   const faults: ReadonlyArray<readonly [how: string, fails: () => Effect.Effect<never>]> = [
