@@ -21,7 +21,10 @@ export interface SpawnOptions {
   readonly cwd?: string
   /** Milliseconds for a graceful end after stdin has ended; the default is 3000, above the server's own bound (CLS-3). */
   readonly closeMs?: number
-  /** Gets what the server writes to stderr, as it comes; its last 8 KiB are kept for errors in any case. */
+  /**
+   * Gets what the server writes to stderr, as it comes; its last 8 KiB are kept for errors in any case. What the function throws
+   * is ignored.
+   */
   readonly log?: (text: string) => void
 }
 
@@ -79,7 +82,11 @@ const attach = (command: string, child: ChildProcess, { closeMs = 3000, log }: S
   child.on("error", () => {})
   const utf8 = new TextDecoder()
   stderr.on("data", (chunk: Buffer) => {
-    log?.(utf8.decode(chunk, { stream: true }))
+    try {
+      log?.(utf8.decode(chunk, { stream: true }))
+    } catch {
+      // thrown here it would end the program, for a line of a log
+    }
     tail = Buffer.concat([tail, chunk])
     if (tail.length > tailBytes) tail = tail.subarray(tail.length - tailBytes)
   })

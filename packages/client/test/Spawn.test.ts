@@ -80,6 +80,19 @@ describe("a server of one's own", () => {
       assert.isAbove(log.length, 8192)
     }))
 
+  it.live("a log that throws takes nothing with it", () =>
+    Effect.gen(function*() {
+      let called = 0
+      const log = () => {
+        called++
+        throw new Error("the log is full")
+      }
+      const client = yield* make({ server: server("noisy", { log }), tools: [lookup] })
+      const session = yield* client.createSession
+      assert.strictEqual(yield* session.ask("7"), "success: record 7")
+      assert.isAbove(called, 0)
+    }))
+
   it.live("CLI-2 a server that dies in a turn fails it with code and stderr, and handlers are interrupted", () =>
     Effect.gen(function*() {
       const client = yield* make({ server: server("plain"), tools: [lookup] })
