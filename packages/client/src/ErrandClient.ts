@@ -66,8 +66,13 @@ export function tool(
   )
 }
 
+/** What may end an operation early. */
+export interface Abortable {
+  readonly signal?: AbortSignal
+}
+
 /** What a client is made of: what to spawn, and what to lend it. */
-export interface StartOptions extends SpawnOptions {
+export interface StartOptions extends SpawnOptions, Abortable {
   readonly tools?: ReadonlyArray<ToolHandler>
   /** Further required capabilities, such as `tool.cards`. */
   readonly capabilities?: ReadonlyArray<string>
@@ -75,11 +80,6 @@ export interface StartOptions extends SpawnOptions {
   readonly approve?: (request: ApprovalRequested, options: { readonly signal: AbortSignal }) => Awaitable<boolean>
   /** Another way to a server than spawning it. */
   readonly transport?: TransportSource
-}
-
-/** What may end an operation early. */
-export interface Abortable {
-  readonly signal?: AbortSignal
 }
 
 /** A running server; close it, or declare it with `await using` where the language has that (Node 24). */
@@ -95,9 +95,9 @@ export class ErrandClient implements AsyncDisposable {
     this.server = client.server
   }
 
-  /** Spawns and initializes a server. */
+  /** Spawns and initializes a server; when that is aborted, no process is left. */
   static async start(options: StartOptions = {}): Promise<ErrandClient> {
-    const { approve, capabilities, tools, transport, ...spawn } = options
+    const { approve, capabilities, signal, tools, transport, ...spawn } = options
     const scope = Scope.makeUnsafe()
     const made = makeClient({
       server: transport ?? spawn,
@@ -108,6 +108,7 @@ export class ErrandClient implements AsyncDisposable {
       })
     }).pipe(
       Scope.provide(scope),
+      (made) => until(signal, made),
       Effect.onExit((exit) => Exit.isSuccess(exit) ? Effect.void : Scope.close(scope, exit))
     )
     return new ErrandClient(await Effect.runPromise(made), scope)
@@ -176,12 +177,7 @@ export class ErrandSession {
 
   /** Runs a turn and gives its last message; rejects when the turn fails or is cancelled. */
   ask(prompt: string, { signal }: Abortable = {}): Promise<string> {
-    const answer = this.session.ask(prompt)
-    return Effect.runPromise(
-      signal === undefined
-        ? answer
-        : Effect.suspend(() => signal.aborted ? Effect.fail(signal.reason) : Effect.raceFirst(answer, aborted(signal)))
-    )
+    return Effect.runPromise(until(signal, this.session.ask(prompt)))
   }
 
   /** What happened in it so far, oldest first. */
@@ -189,6 +185,12 @@ export class ErrandSession {
     return Stream.toAsyncIterable(this.session.history)
   }
 }
+
+/** The effect, unless the signal aborts it; what is aborted already does not begin. */
+const until = <A, E>(signal: AbortSignal | undefined, effect: Effect.Effect<A, E>): Effect.Effect<A, unknown> =>
+  signal === undefined ?
+    effect :
+    Effect.suspend(() => signal.aborted ? Effect.fail(signal.reason) : Effect.raceFirst(effect, aborted(signal)))
 
 const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
   Effect.callback((resume) => {

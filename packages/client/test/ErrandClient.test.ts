@@ -62,6 +62,41 @@ describe("the face for promises", () => {
     assert.instanceOf(await client.session("s-9").catch((error: unknown) => error), RequestRefused)
   })
 
+  it("a start that is aborted rejects with the signal's reason and leaves no process; one aborted before begins nothing", async () => {
+    const reason = new Error("enough")
+    const abort = new AbortController()
+    const fake = new FakeServer({
+      request: () => {
+        abort.abort(reason)
+        return true
+      }
+    })
+    const started = ErrandClient.start({ transport: fake.source, signal: abort.signal })
+    assert.strictEqual(await started.catch((error: unknown) => error), reason)
+    assert.lengthOf(fake.of("initialize"), 1)
+    const again = ErrandClient.start({ transport: fake.source, signal: abort.signal })
+    assert.strictEqual(await again.catch((error: unknown) => error), reason)
+    assert.lengthOf(fake.of("initialize"), 1)
+    const pids: Array<number> = []
+    const log = (text: string) => {
+      pids.push(Number(text))
+      late.abort(reason)
+    }
+    const late = new AbortController()
+    const silent = ["-e", "process.stderr.write(String(process.pid)); setInterval(() => {}, 1000)"]
+    const spawning = ErrandClient.start({ ...spawned, args: silent, closeMs: 50, log, signal: late.signal })
+    assert.strictEqual(await spawning.catch((error: unknown) => error), reason)
+    assert.deepStrictEqual(pids.map(alive), [false])
+  })
+
+  it("a signal that is aborted after the start is over changes nothing", async () => {
+    const abort = new AbortController()
+    await using client = await ErrandClient.start({ ...spawned, signal: abort.signal })
+    abort.abort()
+    assert.isTrue(alive(Number(client.server.server.version)))
+    assert.strictEqual((await client.session()).id, "s-1")
+  })
+
   it("leaving the loop cancels the turn and waits for its end", async () => {
     const fake = new FakeServer()
     await using client = await ErrandClient.start({ transport: fake.source })
