@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Bounds from "./Bounds.ts"
+import type { Restore } from "./CallEnds.ts"
 import { Catalog, type View } from "./Catalog.ts"
 import type { History, Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
@@ -46,8 +47,6 @@ export const TurnLimit = Context.Reference<number>("@errand/runtime/TurnLimit", 
 export const EnclosingLoop = Context.Reference<AgentLoop["Service"] | null>("@errand/runtime/EnclosingLoop", {
   defaultValue: () => null
 })
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 interface Answer {
   readonly text: string

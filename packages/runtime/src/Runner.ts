@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import { type Agent, noUsage, ownerOf, type Usage } from "./Agent.ts"
 import { AgentLoop, type LoopError } from "./AgentLoop.ts"
 import { Approvals } from "./Approvals.ts"
+import type { Restore } from "./CallEnds.ts"
 import { rootView } from "./Catalog.ts"
 import * as Diagnosis from "./Diagnosis.ts"
 import type { History } from "./History.ts"
@@ -51,8 +52,6 @@ export const RunSettings = Context.Reference<{
   readonly instructions: string | null
   readonly timeoutMs: number | null
 }>("@errand/runtime/RunSettings", { defaultValue: () => ({ instructions: null, timeoutMs: null }) })
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 class RunTimedOut extends Data.TaggedError("RunTimedOut")<{ readonly timeoutMs: number }> {}
 

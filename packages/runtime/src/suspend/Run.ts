@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Agent } from "../Agent.ts"
 import { checkerOf, EnclosingLoop, HistoryInvalid, type LoopError } from "../AgentLoop.ts"
+import type { Restore } from "../CallEnds.ts"
 import { rootView } from "../Catalog.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
@@ -149,8 +150,6 @@ const since = (usage: Usage, before: Usage): Usage => ({
 /** Runs once and tells how it ended; never fails. Interrupting it closes its open calls first. */
 export const run = <Output>(host: Host<Output>, start: Start): Effect.Effect<RunResult<Output>> =>
   Effect.uninterruptibleMask((restore) => masked(host, start, restore))
-
-type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 const masked = Effect.fnUntraced(function*<Output>(
   host: Host<Output>,
