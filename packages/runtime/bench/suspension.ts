@@ -11,6 +11,7 @@
 import * as Errand from "./suspension/errand.ts"
 import { aiSdk, langGraph, openAiAgents } from "./suspension/peers.ts"
 import { plainJson } from "./suspension/plain.ts"
+import { sealedJson } from "./suspension/sealed.ts"
 
 /** One cycle: how large the text was, and what the model said at last. */
 export interface Cycled {
@@ -22,6 +23,7 @@ type Make = (messages: number) => Promise<() => Promise<Cycled>>
 
 const contestants: ReadonlyArray<readonly [name: string, make: Make]> = [
   ["plain JSON, no checks", plainJson],
+  ["SUS-1 and SUS-2 by hand", sealedJson],
   ["errand", Errand.cycleOf({ keys: null, kept: false })],
   ["errand, signed", Errand.cycleOf({ keys: Errand.keys, kept: false })],
   ["errand, state kept between runs", Errand.cycleOf({ keys: null, kept: true })],

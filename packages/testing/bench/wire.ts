@@ -19,6 +19,7 @@ interface Contestant {
 
 const contestants: ReadonlyArray<Contestant> = [
   { name: "raw3", driver: "raw", args: ["raw3"], loop: true },
+  { name: "raw5", driver: "raw", args: ["raw5"], loop: true },
   { name: "errand", driver: "raw", args: ["errand"], loop: false },
   { name: "errand, own client", driver: "client", args: [], loop: false },
   { name: "acp", driver: "acp", args: [], loop: true },

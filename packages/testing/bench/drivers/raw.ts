@@ -1,6 +1,6 @@
 /**
  * The minimal client that both Errand's server and the bare child are measured with: it parses each frame, stringifies
- * each answer, and checks nothing. Argument: `errand` or `raw3`.
+ * each answer, and checks nothing. Argument: `errand`, `raw3` or `raw5`.
  */
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
