@@ -256,8 +256,13 @@ describe("1. Frames: what is kept", () => {
   })
 
   it("FRM-13 byteLength counts UTF-8 bytes", () => {
-    for (const text of ["", "a", "é", "€", "😀", `${"a".repeat(5000)}é€😀`]) {
-      assert.strictEqual(Json.byteLength(text), new TextEncoder().encode(text).length)
+    // 256 and 32,768 UTF-16 units are where another way of counting begins
+    for (const length of [0, 1, 255, 256, 257, 5000, 32_767, 32_768, 32_769, 100_000]) {
+      for (const character of ["a", "\0", "é", "€", "\ud800"]) {
+        for (const text of [character.repeat(length), `${"a".repeat(length)}${character}`, "😀".repeat(length / 2)]) {
+          assert.strictEqual(Json.byteLength(text), new TextEncoder().encode(text).length)
+        }
+      }
     }
   })
 
