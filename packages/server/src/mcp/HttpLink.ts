@@ -30,6 +30,27 @@ const lostBy = (error: unknown): LinkLost => {
   })
 }
 
+/** Hands on what a response holds, as it comes, until `take` has enough; whoever leaves closes it. */
+const read = (response: Response, take: (text: string, bytes: number) => boolean) =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const reader = response.body?.getReader()
+      if (reader === undefined) return
+      const close = () => void reader.cancel().catch(() => {})
+      signal.addEventListener("abort", close)
+      const decoder = new TextDecoder()
+      try {
+        for (;;) {
+          const { done, value } = await reader.read()
+          if (done || !take(decoder.decode(value, { stream: true }), value.length)) return
+        }
+      } finally {
+        close()
+      }
+    },
+    catch: lostBy
+  })
+
 /** Opens a link; nothing is sent before the first message. */
 export const open = Effect.fnUntraced(function*(
   server: { readonly url: string; readonly headers?: Readonly<Record<string, string>> },
@@ -49,37 +70,29 @@ export const open = Effect.fnUntraced(function*(
       catch: lostBy
     }).pipe(Effect.tapError(({ message }) => Effect.sync(() => receiver.lost(message))))
 
-  /** Hands on what a response holds, as it comes. */
+  /** Hands on the messages of a response. */
   const receive = (response: Response) => {
-    const stream = response.body
-    if (stream === null) return Effect.void
     const events = response.headers.get("content-type")?.startsWith("text/event-stream") === true
       ? new EventStream(receiver.message)
       : undefined
-    return Effect.tryPromise({
-      try: async (signal) => {
-        const decoder = new TextDecoder()
-        let bytes = 0
-        let whole = ""
-        signal.addEventListener("abort", () => void stream.cancel().catch(() => {}))
-        for await (const chunk of stream) {
-          const text = decoder.decode(chunk, { stream: true })
-          bytes = events === undefined ? bytes + chunk.length : events.push(text)
-          if (bytes > MOST_BYTES) throw new Error(`it sent a message of more than ${MOST_BYTES} bytes`)
-          if (events === undefined) whole += text
-        }
-        if (whole.trim() !== "") receiver.message(whole)
-      },
-      catch: lostBy
+    let bytes = 0
+    let whole = ""
+    const take = (text: string, more: number) => {
+      bytes = events === undefined ? bytes + more : events.push(text)
+      if (bytes > MOST_BYTES) throw new Error(`it sent a message of more than ${MOST_BYTES} bytes`)
+      if (events === undefined) whole += text
+      return true
+    }
+    return Effect.map(read(response, take), () => {
+      if (whole.trim() !== "") receiver.message(whole)
     })
   }
 
   const refusal = (response: Response) =>
     Effect.gen(function*() {
-      const told = yield* Effect.orElseSucceed(
-        Effect.tryPromise(() => response.text()),
-        () => ""
-      )
+      let told = ""
+      // the rest may be without end
+      yield* Effect.ignore(read(response, (text) => (told += text).length <= REFUSAL_CHARACTERS))
       if (response.status === 404 && session !== null) receiver.lost("the server has ended the session")
       const to = response.headers.get("location")
       const where = to === null ? "" : `, it redirects to ${to}`

@@ -106,22 +106,30 @@ describe("program 3: MCP servers over HTTP", { timeout: 60_000 }, () => {
       assert.deepStrictEqual(tools().map(({ name }) => name), ["mcp__web__first", "mcp__web__second"])
     }))
 
-  it.effect("CAN-2 BLT-5 interrupting a call closes its request and tells the server", () =>
-    Effect.gen(function*() {
-      let hanging: ServerResponse | undefined
-      let closed = false
-      const { seen, url } = yield* loopback((message, response) => {
-        if (message.method !== "tools/call") return false
-        hanging = response
-        response.on("close", () => closed = true)
-        return true
+  it.effect.each([
+    ["before anything came", null],
+    ["in the middle of a stream", "text/event-stream"],
+    ["in the middle of an answer", "application/json"]
+  ])(
+    "CAN-2 BLT-5 interrupting a call closes its request and tells the server, %s",
+    ([, type]) =>
+      Effect.gen(function*() {
+        let hanging: ServerResponse | undefined
+        let closed = false
+        const { seen, url } = yield* loopback((message, response) => {
+          if (message.method !== "tools/call") return false
+          hanging = response
+          response.on("close", () => closed = true)
+          if (type !== null) response.writeHead(200, { "content-type": type }).write("data: {")
+          return true
+        })
+        const { call } = yield* start({ web: { url } })
+        const fiber = yield* Effect.forkChild(call("mcp__web__first"))
+        yield* until(() => hanging !== undefined)
+        yield* Fiber.interrupt(fiber)
+        yield* until(() => closed && seen.some(({ rpc }) => rpc === "notifications/cancelled"))
       })
-      const { call } = yield* start({ web: { url } })
-      const fiber = yield* Effect.forkChild(call("mcp__web__first"))
-      yield* until(() => hanging !== undefined)
-      yield* Fiber.interrupt(fiber)
-      yield* until(() => closed && seen.some(({ rpc }) => rpc === "notifications/cancelled"))
-    }))
+  )
 
   it.effect("BLT-5 a refusal fails the call, an answer without one may have executed, and a lost session is begun again", () =>
     Effect.gen(function*() {
@@ -151,6 +159,35 @@ describe("program 3: MCP servers over HTTP", { timeout: 60_000 }, () => {
       while ((yield* text("mcp__web__first")) !== "called first") {
         yield* Effect.promise(() => new Promise(setImmediate))
       }
+    }))
+
+  it.effect("BLT-5 of a refusal without end the beginning is read, and one that stops is left when its call is", () =>
+    Effect.gen(function*() {
+      let endless = true
+      let closed = 0
+      let begun = 0
+      const { url } = yield* loopback((message, response) => {
+        if (message.method !== "tools/call") return false
+        begun++
+        response.on("close", () => closed++)
+        response.writeHead(500)
+        const pour = (): void => {
+          while (response.write("z".repeat(65_536)));
+          response.once("drain", pour)
+        }
+        if (endless) pour()
+        else response.write("wait")
+        return true
+      })
+      const { call } = yield* start({ web: { url } })
+      const outcome = yield* call("mcp__web__first")
+      assert.match("message" in outcome ? outcome.message : "", /HTTP status 500: z{100,200}\S* It was not executed/)
+      yield* until(() => closed === 1)
+      endless = false
+      const fiber = yield* Effect.forkChild(call("mcp__web__first"))
+      yield* until(() => begun === 2)
+      yield* Fiber.interrupt(fiber)
+      yield* until(() => closed === 2)
     }))
 
   it.effect("BLT-5 a server that is not there is absent, and a start goes on", () =>
