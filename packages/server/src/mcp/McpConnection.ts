@@ -95,7 +95,7 @@ export const open = Effect.fnUntraced(function*(
   const tell = (json: JsonText) =>
     Effect.suspend(() => Effect.ignore(Effect.timeoutOption(link.send(json), Duration.millis(TELL_MS))))
   const link: McpLink = yield* dial({
-    message: (json) => take(McpMessage.read(json)),
+    message: (json) => McpMessage.read(json).forEach(take),
     lost: (reason) => {
       Deferred.doneUnsafe(gone, Effect.succeed(reason))
       for (const one of pending.values()) one.resume(Effect.fail(new LinkLost({ message: reason, sent: true })))

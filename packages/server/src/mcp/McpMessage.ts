@@ -31,26 +31,42 @@ export const text = (value: unknown, key: string): string | undefined => {
   return typeof found === "string" ? found : undefined
 }
 
-// A message is at depth 1, its result at 2, the list of tools in it at 3, and each tool at 4.
-const opaque = (key: string, depth: number): boolean =>
-  (depth === 2 && key === "structuredContent") || (depth === 4 && key === "inputSchema")
-
-/** Reads one message. */
-export const read = (json: string): McpMessage => {
-  const parsed = Json.parse(json, { maxDepth: MOST_DEPTH, opaque })
-  if (Result.isFailure(parsed)) {
-    // strictness must not leave a call without an end
-    const id = Result.try(() => member(JSON.parse(json), "id"))
-    return invalid(Result.isSuccess(id) ? id.success : undefined, `is no strict JSON: ${parsed.failure.message}`)
+// A message is at depth 1, its result at 2, the list of tools in it at 3, and each tool at 4; a batch is around it.
+const opaque = (around: number) => (key: string, depth: number): boolean => {
+  switch (depth - around) {
+    case 1:
+      return key === "id"
+    case 2:
+      return key === "structuredContent"
+    case 4:
+      return key === "inputSchema"
+    default:
+      return false
   }
-  const message = parsed.success
-  const id = member(message, "id")
+}
+
+/** Reads the message of a text, or those of a batch, which one of the revisions has. */
+export const read = (json: string): ReadonlyArray<McpMessage> => {
+  const around = json.trimStart().startsWith("[") ? 1 : 0
+  const parsed = Json.parse(json, { maxDepth: MOST_DEPTH + around, opaque: opaque(around) })
+  if (Result.isSuccess(parsed)) return each(parsed.success).map(readOne)
+  // strictness must not leave a call without an end
+  const ids = Result.try(() => each(JSON.parse(json)).map((message) => member(message, "id")))
+  const problem = `is no strict JSON: ${parsed.failure.message}`
+  return Result.getOrElse(ids, () => [undefined]).map((id) => invalid(id, problem))
+}
+
+const each = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : [value]
+
+const readOne = (message: unknown): McpMessage => {
+  const given = member(message, "id")
   const method = text(message, "method")
   if (method !== undefined) {
-    return id === undefined
-      ? { _tag: "Notification", method, params: member(message, "params") }
-      : { _tag: "Request", id: JSON.stringify(id) as JsonText, method }
+    return given instanceof Json.Opaque
+      ? { _tag: "Request", id: given.text, method }
+      : { _tag: "Notification", method, params: member(message, "params") }
   }
+  const id: unknown = given instanceof Json.Opaque ? JSON.parse(given.text) : undefined
   const error = member(message, "error")
   if (typeof id !== "number") return invalid(undefined, "has no id that we gave")
   if (error !== undefined) {

@@ -66,8 +66,10 @@ export const open = Effect.fnUntraced(function*(
   }).pipe(Effect.mapError((code) => new LinkLost({ message: `it cannot be started (${code})`, sent: false })))
 
   const told = () => log.length === 0 ? "" : `; it wrote: ${log.toString("utf8").trim()}`
+  // its last words may still be in the pipe
+  const ended = Effect.flatMap(peer.ended, (how) => Effect.as(peer.drained, how))
   yield* Effect.forkScoped(
-    Effect.match(peer.ended, {
+    Effect.match(ended, {
       onFailure: (code) => receiver.lost(`it cannot be started (${code})`),
       onSuccess: ({ code, signal }) => receiver.lost(`it ended (${signal ?? `code ${code}`})${told()}`)
     })

@@ -8,8 +8,8 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
       const names = tools().map(({ name }) => name)
-      assert.strictEqual(names.length, 30)
-      assert.strictEqual(new Set(names).size, 30)
+      assert.strictEqual(names.length, 32)
+      assert.strictEqual(new Set(names).size, 32)
       assert.includeMembers(names, ["mcp__one__echo", "mcp__two__echo", "mcp__two__large"])
       for (const name of names) assert.match(name, /^mcp__(?:one|two)__[A-Za-z0-9_-]{1,53}$/)
       const [echo, weird] = tools()
@@ -152,6 +152,16 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.include(yield* call("mcp__one__echo"), { _tag: "Refused", code: "mcp_unavailable" })
       yield* TestClock.adjust(1)
       while ((yield* call("mcp__one__echo"))._tag !== "Success") yield* Effect.promise(() => new Promise(setImmediate))
+    }))
+
+  it.effect("BLT-5 WIR-40 what a server wrote before it died counts, also what was not read yet", () =>
+    Effect.gen(function*() {
+      const names = ["one", "two", "three", "four"]
+      const { call } = yield* start(Object.fromEntries(names.map((name) => [name, fixture()])))
+      const outcomes = yield* Effect.forEach(names, (name) => call(`mcp__${name}__lastWords`), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag), names.map(() => "Success"))
     }))
 
   it.effect("BLT-5 a server that cannot start is absent, and a start goes on with the others", () =>

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Json } from "@errand/protocol"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 import { EventStream } from "../../src/mcp/EventStream.ts"
@@ -7,6 +8,12 @@ import * as McpTool from "../../src/mcp/McpTool.ts"
 
 const Name = Schema.String.check(Schema.isMaxLength(80))
 const Server = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,32}$/))
+
+const only = (json: string): McpMessage.McpMessage => {
+  const [message, ...more] = McpMessage.read(json)
+  assert.deepStrictEqual(more, [])
+  return message!
+}
 
 describe("program 3: names and descriptions of MCP tools", () => {
   it("BLT-5 a legal name is kept; what is illegal, too long or ambiguous gets a mark", () => {
@@ -39,7 +46,7 @@ describe("program 3: names and descriptions of MCP tools", () => {
   )
 
   const tools = (json: string) => {
-    const message = McpMessage.read(`{"jsonrpc":"2.0","id":1,"result":{"tools":${json}}}`)
+    const message = only(`{"jsonrpc":"2.0","id":1,"result":{"tools":${json}}}`)
     const told = message._tag === "Answer" ? McpMessage.member(message.result, "tools") : []
     return McpTool.listed("s", told as ReadonlyArray<unknown>)
   }
@@ -78,7 +85,7 @@ describe("program 3: names and descriptions of MCP tools", () => {
   it("BLT-5 a text that only repeats the structured value is dropped, another one stays", () => {
     const outcome = (text: string) => {
       const result = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":{"a":1.0}}`
-      const message = McpMessage.read(`{"jsonrpc":"2.0","id":1,"result":${result}}`)
+      const message = only(`{"jsonrpc":"2.0","id":1,"result":${result}}`)
       return message._tag === "Answer" ? McpTool.outcomeOf(message.result, 100) : undefined
     }
     assert.deepStrictEqual(outcome("{ \"a\": 1.0 }"), { _tag: "Success", text: "", structured: "{\"a\":1.0}" } as never)
@@ -94,24 +101,26 @@ describe("program 3: names and descriptions of MCP tools", () => {
 
 describe("program 3: messages of MCP servers", () => {
   it("BLT-5 FRM-6 whatever a server says is one of the known kinds, and a broken answer still ends its call", () => {
-    assert.deepStrictEqual(McpMessage.read(`{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no"}}`), {
+    assert.deepStrictEqual(only(`{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no"}}`), {
       _tag: "Error",
       id: 3,
       code: -1,
       message: "no"
     })
-    assert.deepStrictEqual(McpMessage.read(`{"id":"x","method":"ping"}`), {
+    assert.deepStrictEqual(only(`{"id":"x","method":"ping"}`), {
       _tag: "Request",
       id: "\"x\"",
       method: "ping"
     } as never)
-    assert.include(McpMessage.read(`{"id":4,"result":{"a":1,"a":2}}`), { _tag: "Invalid", id: 4 })
-    assert.include(McpMessage.read(`{"id":5}`), { _tag: "Invalid", id: 5 })
+    assert.include(only(`{"id":4,"result":{"a":1,"a":2}}`), { _tag: "Invalid", id: 4 })
+    assert.include(only(`{"id":5}`), { _tag: "Invalid", id: 5 })
     for (
       const text of [
         "",
         "nonsense",
-        "[]",
+        "[",
+        "[[]]",
+        "[5]",
         "null",
         "5",
         "{}",
@@ -119,8 +128,31 @@ describe("program 3: messages of MCP servers", () => {
         "{\"id\":\"7\",\"result\":1}"
       ]
     ) {
-      assert.include(McpMessage.read(text), { _tag: "Invalid", id: undefined })
+      assert.include(only(text), { _tag: "Invalid", id: undefined })
     }
+  })
+
+  it("BLT-5 WIR-43 the messages of a batch are read one by one, with what is opaque in them; one that is broken ends all its calls", () => {
+    const structured = `{"n":12345678901234567890}`
+    const batch =
+      ` [{"method":"m"},{"id":1,"result":{"structuredContent":${structured}}},{"id":2,"error":{}},{"id":"a","method":"ping"}]`
+    const [notification, answer, error, request, ...more] = McpMessage.read(batch)
+    assert.include(notification, { _tag: "Notification", method: "m" })
+    const result = answer?._tag === "Answer" ? McpMessage.member(answer.result, "structuredContent") : undefined
+    assert.strictEqual(result instanceof Json.Opaque ? result.text : undefined, structured as never)
+    assert.include(error, { _tag: "Error", id: 2 })
+    assert.include(request, { _tag: "Request", id: "\"a\"" } as never)
+    assert.deepStrictEqual(more, [])
+    assert.deepStrictEqual(McpMessage.read("[]"), [])
+    const broken = McpMessage.read(`[{"id":1,"result":{}},{"id":2,"result":{"a":1,"a":2}}]`)
+    assert.deepStrictEqual(broken.map((one) => [one._tag, "id" in one && one.id]), [["Invalid", 1], ["Invalid", 2]])
+  })
+
+  it("BLT-5 FRM-12 the id of a server's request goes back digit for digit", () => {
+    for (const id of ["9007199254740993", "1.0", "-0", "\"é\"", "null"]) {
+      assert.deepStrictEqual(only(`{"id":${id},"method":"ping"}`), { _tag: "Request", id, method: "ping" } as never)
+    }
+    assert.include(only(`{"id":3.0,"result":{}}`), { _tag: "Answer", id: 3 })
   })
 
   it.prop(

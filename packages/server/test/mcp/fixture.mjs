@@ -1,6 +1,7 @@
 // A small MCP server over stdio with the manners that tests need. It answers with literal JSON text, so that nothing is
 // rounded on its side.
 import { spawn } from "node:child_process"
+import { writeSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 const mode = process.env.FIXTURE_MODE ?? ""
@@ -22,6 +23,7 @@ const pages = [
   ],
   [
     "die",
+    "lastWords",
     "hang",
     "cancelled",
     "beat",
@@ -47,6 +49,16 @@ const tools = {
   },
   "weird.name/ü": (id) => answer(id, text("weird")),
   die: () => process.exit(7),
+  lastWords: (id) => {
+    // more than is read at once, so that the end is seen before the last of it; a full pipe is tried again
+    const bytes = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${text("x".repeat(180_000))}}\n`)
+    for (let at = 0; at < bytes.length;) {
+      try {
+        at += writeSync(1, bytes, at)
+      } catch {}
+    }
+    process.exit(7)
+  },
   hang: (id) => {
     hanging = id
   },
