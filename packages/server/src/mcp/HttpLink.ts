@@ -30,6 +30,9 @@ const lostBy = (error: unknown): LinkLost => {
   })
 }
 
+/** A server, or a gateway before it, that failed or grew tired of waiting does not say how far the call had come. */
+const mayHaveExecuted = (status: number): boolean => status >= 500 || status === 408
+
 /** Hands on what a response holds, as it comes, until `take` has enough; whoever leaves closes it. */
 const read = (response: Response, take: (text: string, bytes: number) => boolean) =>
   Effect.tryPromise({
@@ -99,7 +102,7 @@ export const open = Effect.fnUntraced(function*(
       const message = `the server answered with HTTP status ${response.status}${where}: ${
         clip(told, REFUSAL_CHARACTERS)
       }`
-      return yield* new LinkLost({ message, sent: false })
+      return yield* new LinkLost({ message, sent: mayHaveExecuted(response.status) })
     })
 
   const post = (json: JsonText) =>
