@@ -1,7 +1,8 @@
 /**
  * Conversations as prompts of `effect/ai`, and what has to be kept of an answer to show it to its provider again.
  *
- * Rule: what is kept goes back only to the provider that it came from; everybody else sees texts, calls and results.
+ * Rule: what is kept goes back only to the provider that it came from; everybody else sees texts, calls and results. No
+ * message is made that a strict provider refuses: none is empty, and no two user messages follow each other.
  */
 import type { JsonText } from "@errand/protocol"
 import type { Message, ModelRequest } from "@errand/runtime"
@@ -57,22 +58,34 @@ export const keep = (provider: string, parts: ReadonlyArray<Response.AnyPart>): 
  * The prompt of a request. Arguments and results go as parsed values; a number in them that a double cannot hold goes
  * as a string of its digits, so that the model reads what it wrote.
  */
-export const make = (reader: Reader, { instructions, messages }: ModelRequest): Prompt.Prompt =>
-  Prompt.fromMessages([
-    ...(instructions === null ? [] : [Prompt.systemMessage({ content: instructions })]),
-    ...messages.flatMap((message) => said(reader, message))
-  ])
+export const make = (reader: Reader, { instructions, messages }: ModelRequest): Prompt.Prompt => {
+  const prompt: Array<Prompt.Message> = []
+  if (instructions !== null && !isBlank(instructions)) prompt.push(Prompt.systemMessage({ content: instructions }))
+  for (const message of messages) {
+    const next = said(reader, message)
+    const last = prompt.at(-1)
+    if (next?.role === "user" && last?.role === "user") {
+      prompt[prompt.length - 1] = Prompt.userMessage({ content: [...last.content, ...next.content] })
+    } else if (next !== null) prompt.push(next)
+  }
+  return Prompt.fromMessages(prompt)
+}
 
-const said = (reader: Reader, message: Message): ReadonlyArray<Prompt.Message> => {
+/** Providers refuse texts of white space alone. */
+const isBlank = (text: string): boolean => text.trim() === ""
+
+const said = (reader: Reader, message: Message): Prompt.Message | null => {
   switch (message.role) {
-    case "user":
-      return [Prompt.userMessage({ content: [Prompt.textPart({ text: message.text })] })]
+    case "user": {
+      const text = isBlank(message.text) ? "(no text)" : message.text
+      return Prompt.userMessage({ content: [Prompt.textPart({ text })] })
+    }
     case "assistant": {
       const content = answered(reader, message)
-      return content.length === 0 ? [] : [Prompt.assistantMessage({ content })]
+      return content.some((part) => part.type !== "reasoning") ? Prompt.assistantMessage({ content }) : null
     }
     case "tool":
-      return [Prompt.toolMessage({
+      return Prompt.toolMessage({
         content: message.results.map(({ content, id, name, outcome }) =>
           Prompt.toolResultPart({
             id,
@@ -82,7 +95,7 @@ const said = (reader: Reader, message: Message): ReadonlyArray<Prompt.Message> =
             providerExecuted: false
           })
         )
-      })]
+      })
   }
 }
 
@@ -94,7 +107,7 @@ const answered = (
   const own = kept?.provider === reader.provider ? kept : undefined
   return [
     ...(own?.reasoning ?? []).map((part) => Prompt.reasoningPart(part)),
-    ...(text === "" ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
+    ...(isBlank(text) ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
     ...toolCalls.map((call, index) =>
       Prompt.toolCallPart({
         id: call.id,

@@ -503,6 +503,35 @@ describe("MDL-1 a conversation as a prompt of effect/ai", () => {
       )
     }))
 
+  it.effect("MDL-1 SES-11 no message is made that a strict provider refuses: none is blank, and no two of the user follow each other", () =>
+    Effect.gen(function*() {
+      const { content: [first, ...rest] } = yield* prompted([
+        { role: "user", text: "first" },
+        { role: "user", text: "  \n" },
+        { role: "assistant", text: "\n\n", toolCalls: [{ id: "c1", name: "client__a", arguments: "{}" }] },
+        { role: "tool", results: [{ id: "c1", name: "client__a", outcome: "success", content: json(`{"text":""}`) }] },
+        { role: "assistant", text: "", toolCalls: [] },
+        { role: "user", text: "third" },
+        {
+          role: "assistant",
+          text: " ",
+          toolCalls: [],
+          provider: json(
+            `{"adapter":"effect/ai","version":1,"provider":"acme","reasoning":[{"text":"hm","options":{}}],"text":{},"calls":[]}`
+          )
+        },
+        { role: "user", text: "fourth" }
+      ], " ")
+      const texts = (...of: ReadonlyArray<string>) =>
+        Prompt.userMessage({ content: of.map((text) => Prompt.textPart({ text })) })
+      assert.deepStrictEqual(first, texts("first", "(no text)"))
+      assert.deepStrictEqual(rest.map(({ role }) => role), ["assistant", "tool", "user"])
+      assert.deepStrictEqual(rest[0]?.role === "assistant" ? rest[0].content.map(({ type }) => type) : [], [
+        "tool-call"
+      ])
+      assert.deepStrictEqual(rest[2], texts("third", "fourth"))
+    }))
+
   it.effect("MDL-1 reasoning and signatures go back to the provider that sent them, and to no other", () =>
     Effect.gen(function*() {
       const events = yield* answerTo(
