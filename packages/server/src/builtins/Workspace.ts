@@ -11,7 +11,7 @@
  * process that swaps paths at the right moment can have an empty directory made outside, but no content written. Where
  * neither holds there is no workspace: a match against a path that is swapped meanwhile would prove nothing.
  */
-import type { ToolOutcome } from "@errand/runtime"
+import { Redaction, type ToolOutcome } from "@errand/runtime"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -132,7 +132,7 @@ const atStart = <A>(
 const shownName = (path: string): string => Excerpt.oneLine(Excerpt.clip(path, 300))
 
 const pathRefused = (path: string, why: string): ToolOutcome =>
-  refused("path_refused", `${shownName(path)} ${why}. The call was not executed.`)
+  refused("path_refused", `${Redaction.protectText(shownName(path))} ${why}. The call was not executed.`)
 
 const OUTSIDE = "does not lie inside the workspace"
 

@@ -62,6 +62,20 @@ for (const { provide, way } of ways) {
         assert.deepStrictEqual(readdirSync(root).sort(), ["outside.txt", "workspace"])
       }).pipe(provide))
 
+    it.live("WIR-3 PRO-3 PRO-4 a path that a refusal repeats is protected", () =>
+      Effect.gen(function*() {
+        const { workspace } = yield* Folder
+        symlinkSync("/", join(workspace, "api_key=abcdefgh12345678"))
+        const messages = ["../password=hunter2hunter2", "../a\u202eb", "api_key=abcdefgh12345678"].map((path) =>
+          Effect.map(call("read_file", { path }), (outcome) => "message" in outcome ? outcome.message : "")
+        )
+        assert.deepStrictEqual(yield* Effect.all(messages), [
+          "../password=[redacted] does not lie inside the workspace. The call was not executed.",
+          "../a\ufffdb does not lie inside the workspace. The call was not executed.",
+          "api_key=[redacted] does not lie inside the workspace. The call was not executed."
+        ])
+      }).pipe(provide))
+
     it.live("a link whose target is missing is refused the same, inside or outside", () =>
       Effect.gen(function*() {
         const { root, workspace } = yield* Folder
