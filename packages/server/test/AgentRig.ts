@@ -40,7 +40,7 @@ const local = (
 })
 
 /** What ran, and the tools that write it there. `run_code` makes the calls it is given, as Code Mode does. */
-const make = Effect.gen(function*() {
+const make = Effect.fnUntraced(function*(summary: (() => string) | undefined) {
   const ran: Array<string> = []
   const tasks = Context.get(yield* Layer.build(Tasks.layer), Tasks)
   const note: LocalTools.Execute = ({ name }) =>
@@ -60,7 +60,7 @@ const make = Effect.gen(function*() {
       return { _tag: "Success", text: JSON.stringify(outcomes) } as ToolOutcome
     })
   const locals = [
-    local("look", note, { inspection: true }),
+    local("look", note, { inspection: true, ...(summary === undefined ? {} : { summary }) }),
     local("act", note, { otherwise: "ask" }),
     local("mcp__s__t", note, { kind: "mcp", timeoutMs: 1000 }),
     tasks.tool,
@@ -70,11 +70,13 @@ const make = Effect.gen(function*() {
 })
 
 /** A server with these tools, and with `find_tools` and `call_tool` in a compact catalog. */
-export const start = Effect.fnUntraced(function*(options: TestServer.TestServerOptions) {
-  const { locals, ran, tasks } = yield* make
+export const start = Effect.fnUntraced(function*(
+  { summary, ...options }: TestServer.TestServerOptions & { readonly summary?: () => string }
+) {
+  const { locals, ran, tasks } = yield* make(summary)
   const finders = options.catalog === "compact" ? yield* CompactCatalog.tools : []
-  const { closed, peer } = yield* TestServer.start({ ...options, locals: [...locals, ...finders] })
-  return { closed, peer, ran, tasks }
+  const { closed, duplex, peer } = yield* TestServer.start({ ...options, locals: [...locals, ...finders] })
+  return { closed, end: () => duplex.end(), peer, ran, tasks }
 })
 
 /** Runs one turn to its end. */
