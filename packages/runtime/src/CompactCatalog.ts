@@ -56,14 +56,19 @@ export const search = (tools: ReadonlyArray<OfferedTool>, query: string): Readon
 /** Room for the line that says how many tools were left out. */
 const NOTICE_BYTES = 128
 
+const lineOf = ({ description, inputSchema, name }: OfferedTool, maxBytes: number): string => {
+  const head = `{"name":${Json.quote(name)},"description":${Json.quote(description)}`
+  const whole = Redaction.protectText(`${head},"input_schema":${inputSchema}}`)
+  return NOTICE_BYTES + Json.byteLength(whole) + 1 <= maxBytes ? whole : Redaction.protectText(`${head}}`)
+}
+
+/** The lines that fit; a tool whose own line never would is told without its schema, lest nobody could find it. */
 const listing = (found: ReadonlyArray<OfferedTool>, maxBytes: number): string => {
   if (found.length === 0) return "No tool was found. Try other words, or an empty query for all tools."
   const lines: Array<string> = []
   let bytes = NOTICE_BYTES
-  for (const { description, inputSchema, name } of found) {
-    const line = Redaction.protectText(
-      `{"name":${Json.quote(name)},"description":${Json.quote(description)},"input_schema":${inputSchema}}`
-    )
+  for (const tool of found) {
+    const line = lineOf(tool, maxBytes)
     bytes += Json.byteLength(line) + 1
     if (bytes > maxBytes) break
     lines.push(line)

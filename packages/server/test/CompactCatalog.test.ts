@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Limits } from "@errand/protocol"
 import { CompactCatalog } from "@errand/runtime"
 import { TestServer } from "@errand/testing"
 import { Deferred, Effect } from "effect"
@@ -201,6 +202,57 @@ describe("program 3: the compact catalog", () => {
     description: name === "client__a" ? "Reads a record." : "Other.",
     inputSchema: "{}" as never
   }))
+  /** MCP tools that share a description, each with a schema of about so many bytes. */
+  const lent = (...schemas: ReadonlyArray<number>) => ({
+    tools: () =>
+      schemas.map((bytes, index) => ({
+        name: `mcp__s__t${index}`,
+        description: "A tool.",
+        inputSchema: JSON.stringify({ type: "object", description: Rig.long(bytes) }) as never,
+        kind: "mcp" as const,
+        timeoutMs: 0,
+        inspection: false,
+        otherwise: "allow" as const,
+        server: "s",
+        original: `t${index}`
+      })),
+    execute: () => Effect.die("nothing is called here")
+  })
+  const found = Effect.fnUntraced(function*(mcp: ReturnType<typeof lent>) {
+    const { peer } = yield* Rig.start({
+      catalog: "compact",
+      mcp: { ...mcp, tools: ((tools) => () => tools)(mcp.tools()) },
+      permissions: [{ tool: "mcp__s__t", allow: false }],
+      script: [{ tool_calls: [call("find_tools", { query: "" })] }, { text: "{{results}}" }]
+    })
+    yield* turn(peer, yield* TestServer.session(peer))
+    const text = peer.events("message.reconcile").map((part) => part.text).join("")
+    return String((JSON.parse(text) as ReadonlyArray<Rig.Shown>)[0]?.result.text).split("\n")
+  })
+
+  it.effect("BLT-4 WIR-27 what is found has the bound of all results, and how many were left out is told", () =>
+    Effect.gen(function*() {
+      const lines = yield* found(lent(12_000, 12_000, 12_000, 12_000))
+      assert.deepStrictEqual(lines.slice(0, 2).map((line) => JSON.parse(line).name), ["mcp__s__t0", "mcp__s__t1"])
+      assert.deepStrictEqual(lines.slice(2), ["… 2 more found and left out; ask with other words."])
+      assert.isBelow(lines.join("\n").length, Limits.defaults.clientTools.result_bytes)
+    }))
+
+  it.effect("BLT-4 WIR-27 a tool whose schema alone is too large is told without it, and hides no other", () =>
+    Effect.gen(function*() {
+      const lines = yield* found(lent(40_000, 100))
+      assert.deepStrictEqual(lines.map((line) => Object.keys(JSON.parse(line))), [
+        ["name", "description"],
+        ["name", "description", "input_schema"]
+      ])
+    }))
+
+  it("BLT-4 WIR-27 the first 32 words of a query count", () => {
+    const words = (before: number) => [...Array.from({ length: before }, () => "x"), "record"].join(" ")
+    assert.strictEqual(CompactCatalog.search(offered, words(31)).length, 3)
+    assert.strictEqual(CompactCatalog.search(offered, words(32)).length, 0)
+  })
+
   it("BLT-4 words in a name count more than words in a description; no words find all, in order", () => {
     const names = (query: string) => CompactCatalog.search(offered, query).map(({ name }) => name)
     assert.deepStrictEqual(names("  "), ["client__b_record", "client__a", "client__record"])

@@ -174,6 +174,25 @@ describe("program 3: task", () => {
       })
   )
 
+  it.effect("PRO-3 PRO-5 an answer is protected before it is cut, and cut between characters", () =>
+    Effect.gen(function*() {
+      const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+      const results = yield* Effect.forEach(
+        [`${Rig.long(max - 530)} ${secret} ${Rig.long(99)}`, "é".repeat(max)],
+        (text) =>
+          Effect.gen(function*() {
+            const { peer } = yield* Rig.start({
+              script: { root: [{ tool_calls: [task("one")] }, { text: "{{results}}" }], tasks: { one: [{ text }] } }
+            })
+            yield* turn(peer, yield* TestServer.session(peer))
+            return peer.events("message.reconcile").map((part) => part.text).join("")
+          })
+      )
+      for (const text of results) assert.include(text, "more bytes of the answer left out")
+      assert.notInclude(results[0], "ghp_")
+      assert.notInclude(results[1], "\ufffd")
+    }))
+
   it.effect("CAN-2 a task can be cancelled alone: its call gets a notice, its caller goes on", () =>
     Effect.gen(function*() {
       const { peer, tasks } = yield* Rig.start({
