@@ -102,6 +102,35 @@ describe("program 3: the compact catalog", () => {
       assert.deepStrictEqual(ran, ["mcp__s__t"])
     }))
 
+  it.effect("HKS-1 WIR-26 a rule for the surface direct holds for what is found and called through the catalog, one for code does not", () =>
+    Effect.gen(function*() {
+      const { peer, ran } = yield* Rig.start({
+        catalog: "compact",
+        permissions: [
+          { tool: "mcp__*", surface: "direct", allow: true },
+          { tool: "mcp__*", surface: "code", allow: false },
+          { tool: "client__write", surface: "direct", allow: false }
+        ],
+        script: [
+          {
+            tool_calls: [
+              call("call_tool", { name: "mcp__s__t" }),
+              call("call_tool", { name: "client__write" }),
+              call("find_tools", { query: "" })
+            ]
+          },
+          { text: "{{results}}" }
+        ]
+      })
+      yield* turn(peer, yield* TestServer.session(peer, [write]))
+      assert.deepStrictEqual(ran, ["mcp__s__t"])
+      assert.deepStrictEqual(shown(peer).slice(0, 2).map((one) => codeOf(one) ?? one.outcome), [
+        "success",
+        "client_tool_denied"
+      ])
+      assert.strictEqual(JSON.parse(shown(peer)[2]?.result.text ?? "").name, "mcp__s__t")
+    }))
+
   it.effect("CAL-4 the bounds of a client tool hold inside call_tool", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({

@@ -93,7 +93,8 @@ describe("program 4: hooks in process", () => {
       () => Effect.succeed({ allow: false, reason: "password=hunter2" }),
       /password=\[redacted\].*not executed/
     ],
-    ["fails", () => Effect.die("broken"), /it failed.*not executed/]
+    ["fails", () => Effect.die("broken"), /it failed.*not executed/],
+    ["says neither", () => Effect.succeed({ allow: "yes", reason: "x" } as never), /it failed.*not executed/]
   ]
   it.effect.each(denying)(
     "HKS-2 a hook that %s before: nothing is sent or asked",
@@ -129,6 +130,7 @@ describe("program 4: hooks in process", () => {
   const rejecting: ReadonlyArray<readonly [string, ToolHooksService["after"], RegExp]> = [
     ["rejects", () => new HookRejected({ reason: "password=hunter2" }), /password=\[redacted\]/],
     ["fails", () => Effect.die("broken"), /it failed/],
+    ["gives no result", () => Effect.succeed({ status: "fine", text: "x" } as never), /it failed/],
     ["makes it too long", () => Effect.succeed({ status: "success", text: Rig.long(32_769) }), /32768/]
   ]
   it.effect.each(rejecting)(
