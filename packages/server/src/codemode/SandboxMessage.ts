@@ -48,7 +48,7 @@ export type Outcome =
   | { readonly _tag: "Json"; readonly json: string }
   | { readonly _tag: "Failed"; readonly message: string }
 
-/** The end of the code; `logLeft` characters that were logged are not in `log`. */
+/** The end of the code; `logLeft` bytes that were logged are not in `log`, which is the beginning. */
 export interface Ended {
   readonly _tag: "Ended"
   readonly outcome: Outcome

@@ -89,9 +89,11 @@ const start = (vm: QuickJSContext): void => {
   })
   give("log", (line) => {
     const whole = `${text(line)}\n`
-    const kept = whole.slice(0, job.logCharacters - log.length)
+    const room = logLeft > 0 ? 0 : job.logCharacters - log.length
+    // a pair is kept whole or not at all
+    const kept = whole.slice(0, room).replace(/[\ud800-\udbff]$/, "")
     log += kept
-    logLeft += whole.length - kept.length
+    logLeft += Buffer.byteLength(whole.slice(kept.length))
     return undefined
   })
   give("end", (tag, value) => {

@@ -103,6 +103,37 @@ describe("section 12: the pipeline from inside code", { timeout: 60_000 }, () =>
       )
     }))
 
+  it.effect("DEL-1 PRM-2 BLT-3 code of a task finds, sees and calls what the task was given, and nothing else", () =>
+    Effect.gen(function*() {
+      const { peer, turn } = yield* start({
+        root: [
+          {
+            tool_calls: [{
+              name: "task",
+              arguments: { description: "sub", prompt: "go", profile: "general", tools: ["client__a"] }
+            }]
+          },
+          { text: "{{results}}" }
+        ],
+        tasks: {
+          sub: [
+            code(`const refused = []
+                  await tools.call('client__b', {}).catch((e) => refused.push(e.code))
+                  await tools.describe('client__b').catch((e) => refused.push(e.code))
+                  const names = (await tools.search('')).map((one) => one.name)
+                  return [...refused, ...names, (await tools.call('client__a', {})).text].join(' ')`),
+            { text: "{{results}}" }
+          ]
+        }
+      })
+      yield* turn
+      const call = yield* peer.event("client.tool.call")
+      assert.strictEqual(call.data.name, "client__a")
+      yield* peer.ok("client.tool.result", peer.answer(call, { text: "ANSWER" }))
+      yield* peer.event("run.finished")
+      assert.include(lastText(peer), "client_tool_unavailable unknown_tool task client__a ANSWER")
+    }))
+
   it.effect("BLT-2 BLT-3 code may delegate; the calls of the task are under the task's identities", () =>
     Effect.gen(function*() {
       const { peer, turn } = yield* start({

@@ -55,6 +55,38 @@ describe("program 3: what code returns", { timeout: 60_000 }, () => {
       })
     }))
 
+  it.effect("BLT-3 WIR-31 of a log that is too long the beginning is told and how much is missing in all, and a value stays one", () =>
+    Effect.gen(function*() {
+      const told = Effect.fnUntraced(function*(code: string) {
+        const outcome = yield* run(code)
+        const text = outcome._tag === "Success" || outcome._tag === "Failure" ? outcome.text : ""
+        assert.isAtMost(Buffer.byteLength(text), 32_768)
+        const [, log = "", left = ""] = /^([^…]*)\n… ([\d,]+) bytes left out\n/.exec(text) ?? []
+        assert.strictEqual(Buffer.byteLength(log) + Number(left.replaceAll(",", "")), 40_000)
+        assert.notInclude(text, "\ufffd")
+        return { ...outcome, text: text.slice(text.indexOf("left out\n") + 9) }
+      })
+      const log = "for (let i = 0; i < 40; i++) console.log('y'.repeat(999));"
+      assert.deepStrictEqual(yield* told(`${log} return {a: 1}`), {
+        _tag: "Success",
+        text: "",
+        structured: "{\"a\":1}" as JsonText
+      })
+      assert.deepStrictEqual(yield* told(`${log} return 'end'`), { _tag: "Success", text: "end" })
+      assert.deepInclude(yield* told(`${log} throw 'end'`), { _tag: "Failure", text: "end" })
+      yield* told("console.log('x' + '😀'.repeat(9999) + 'yy')")
+    }))
+
+  it.effect("BLT-3 WIR-35 the message of an error holds the beginning of what a tool told, its text all of it", () =>
+    Effect.gen(function*() {
+      const nested = () => Effect.succeed({ _tag: "Failure", text: "z".repeat(3000) } as const)
+      const told = yield* run(
+        "try { await tools.call('x', {}) } catch (e) { return [e.message.length < 2100, e.message.startsWith('z'.repeat(2000)), e.text.length] }",
+        { nested }
+      )
+      assert.deepInclude(told, { structured: "[true,true,3000]" as JsonText })
+    }))
+
   it.effect("BLT-3 a returned value is bounded like every result, and the text says what was left out", () =>
     Effect.gen(function*() {
       const fits = yield* run("return {s: 'x'.repeat(32_768 - 8)}")
