@@ -197,6 +197,35 @@ describe("program 3: MCP servers over HTTP", { timeout: 60_000 }, () => {
       yield* until(() => closed === 2)
     }))
 
+  it.effect.each([["application/json", ""], ["text/event-stream", "data: "]] as const)(
+    "BLT-5 WIR-43 a message of more than 16 MiB ends its call, as %s",
+    ([type, before]) =>
+      Effect.gen(function*() {
+        const { url } = yield* loopback((message, response) => {
+          if (message.method !== "tools/call") return false
+          response.writeHead(200, { "content-type": type }).end(`${before}"${"x".repeat(16 * 1024 * 1024)}`)
+          return true
+        })
+        const { call } = yield* start({ web: { url } })
+        const outcome = yield* call("mcp__web__first")
+        assert.match("message" in outcome ? outcome.message : "", /more than 16777216 bytes.*may have executed/)
+      })
+  )
+
+  it.effect("BLT-5 WIR-43 a redirect is not followed, and told", () =>
+    Effect.gen(function*() {
+      const other = yield* loopback()
+      const { url } = yield* loopback((message, response) => {
+        if (message.method !== "tools/call") return false
+        response.writeHead(307, { location: other.url }).end()
+        return true
+      })
+      const { call } = yield* start({ web: { url, headers: { authorization: "Bearer abcdefgh12345678" } } })
+      const outcome = yield* call("mcp__web__first")
+      assert.include("message" in outcome ? outcome.message : "", `it redirects to ${other.url}`)
+      assert.deepStrictEqual(other.seen, [])
+    }))
+
   it.effect("BLT-5 a server that is not there is absent, and a start goes on", () =>
     Effect.gen(function*() {
       const { url } = yield* loopback()

@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fixture, runs, start, until } from "./McpRig.ts"
 
 describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
@@ -8,8 +11,8 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
       const names = tools().map(({ name }) => name)
-      assert.strictEqual(names.length, 32)
-      assert.strictEqual(new Set(names).size, 32)
+      assert.strictEqual(names.length, 34)
+      assert.strictEqual(new Set(names).size, 34)
       assert.includeMembers(names, ["mcp__one__echo", "mcp__two__echo", "mcp__two__large"])
       for (const name of names) assert.match(name, /^mcp__(?:one|two)__[A-Za-z0-9_-]{1,53}$/)
       const [echo, weird] = tools()
@@ -162,6 +165,39 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag), names.map(() => "Success"))
+    }))
+
+  it.effect("BLT-5 WIR-43 a message of more than 16 MiB ends the server that sends it, and pages of tools without end are left", () =>
+    Effect.gen(function*() {
+      const { call, tools } = yield* start({ one: fixture(), endless: fixture({ FIXTURE_MODE: "endless" }) })
+      assert.deepStrictEqual(tools().filter(({ server }) => server === "endless").length, 2)
+      const outcome = yield* call("mcp__one__flood")
+      assert.match(
+        "message" in outcome ? outcome.message : "",
+        /a message of more than 16777216 bytes.*may have executed/
+      )
+    }))
+
+  it.effect("BLT-5 WIR-40 each time that it is lost a server is started again after twice as long, 30 s at most", () =>
+    Effect.gen(function*() {
+      const folder = mkdtempSync(join(tmpdir(), "mcp-"))
+      const { args, command } = fixture() as { readonly args: ReadonlyArray<string>; readonly command: string }
+      // born once, and never again
+      const script = "test -e born && exit 1; touch born; exec \"$0\" \"$@\""
+      const said: Array<string> = []
+      const logger = Logger.make(({ message }) => said.push(String(message)))
+      const { call } = yield* start(
+        { one: { command: "/bin/sh", args: ["-c", `cd ${folder}; ${script}`, command, ...args] } }
+      ).pipe(Effect.provide(Logger.layer([logger])))
+      yield* call("mcp__one__die")
+      for (const wait of [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) {
+        yield* until(() => said.length > 0)
+        assert.match(said.splice(0).join(), new RegExp(`is started again in ${wait} ms`))
+        yield* TestClock.adjust(wait - 1)
+        yield* Effect.yieldNow
+        assert.deepStrictEqual(said, [])
+        yield* TestClock.adjust(1)
+      }
     }))
 
   it.effect("BLT-5 a server that cannot start is absent, and a start goes on with the others", () =>

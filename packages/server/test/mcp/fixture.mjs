@@ -24,6 +24,7 @@ const pages = [
   [
     "die",
     "lastWords",
+    "flood",
     "hang",
     "cancelled",
     "beat",
@@ -59,6 +60,7 @@ const tools = {
     }
     process.exit(7)
   },
+  flood: (id) => say(`{"jsonrpc":"2.0","id":${id},"result":${text("x".repeat(16 * 1024 * 1024))}}`),
   hang: (id) => {
     hanging = id
   },
@@ -107,6 +109,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     )
   } else if (method === "tools/list") {
     const page = params.cursor === undefined ? 0 : Number(params.cursor)
+    if (mode === "endless") return answer(id, `{"tools":[${pages[0].join(",")}],"nextCursor":"0"}`)
     const next = page + 1 < pages.length ? `,"nextCursor":"${page + 1}"` : ""
     answer(id, `{"tools":[${pages[page].join(",")}]${next}}`)
   } else if (method === "tools/call") tools[params.name](id, line)
