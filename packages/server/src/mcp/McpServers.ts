@@ -29,6 +29,9 @@ const AGAIN_AT_MOST_MS = 30_000
 /** A server that lived this long starts anew with the shortest wait. */
 const LIVED_MS = 60_000
 
+/** Milliseconds between two lists of tools that a server asks for by saying that they have changed. */
+const LIST_AGAIN_MS = 1000
+
 const patience: McpConnection.Patience = { silentMs: 60_000, mostMs: 600_000 }
 
 /** The tools of all servers, and their execution. */
@@ -84,14 +87,18 @@ export const start = Effect.fnUntraced(function*(
       yield* list(server, connection)
       server.connection = connection
       yield* ready
-      const relist = Effect.andThen(
-        connection.changed,
-        Effect.catch(list(server, connection), (error) => report(server, `cannot list its tools: ${messageOf(error)}`))
-      )
+      const relist = Effect.gen(function*() {
+        yield* connection.changed
+        yield* Effect.catch(list(server, connection), (error) =>
+          report(server, `cannot list its tools: ${messageOf(error)}`))
+        yield* Effect.sleep(Duration.millis(LIST_AGAIN_MS))
+      })
       return yield* Effect.raceFirst(connection.lost, Effect.forever(relist))
     }).pipe(
       Effect.scoped,
-      Effect.ensuring(Effect.sync(() => server.connection = undefined))
+      Effect.ensuring(Effect.sync(() =>
+        server.connection = undefined
+      ))
     )
 
   const lives = Effect.fnUntraced(function*(server: Server, ready: Deferred.Deferred<void>) {

@@ -11,8 +11,8 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
       const names = tools().map(({ name }) => name)
-      assert.strictEqual(names.length, 34)
-      assert.strictEqual(new Set(names).size, 34)
+      assert.strictEqual(names.length, 36)
+      assert.strictEqual(new Set(names).size, 36)
       assert.includeMembers(names, ["mcp__one__echo", "mcp__two__echo", "mcp__two__large"])
       for (const name of names) assert.match(name, /^mcp__(?:one|two)__[A-Za-z0-9_-]{1,53}$/)
       const [echo, weird] = tools()
@@ -138,6 +138,21 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.strictEqual(yield* text("mcp__one__grow"), "grown")
       yield* until(() => tools() !== before)
       assert.deepStrictEqual(tools().slice(before.length).map(({ name }) => name), ["mcp__one__grown"])
+    }))
+
+  it.effect("BLT-5 WIR-39 a server that says it again and again is asked once a second", () =>
+    Effect.gen(function*() {
+      const { text } = yield* start({ one: fixture({ FIXTURE_MODE: "restless" }) })
+      const settled = Effect.gen(function*() {
+        let lists = ""
+        for (let i = 0; i < 20; i++) lists = yield* text("mcp__one__lists")
+        return lists
+      })
+      assert.strictEqual(yield* settled, "2")
+      yield* TestClock.adjust(999)
+      assert.strictEqual(yield* settled, "2")
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* settled, "3")
     }))
 
   it.effect("BLT-5 a server that dies fails the call that it had, then those that come, and comes back", () =>

@@ -25,6 +25,7 @@ const pages = [
     "die",
     "lastWords",
     "flood",
+    "lists",
     "hang",
     "cancelled",
     "beat",
@@ -41,6 +42,7 @@ const pages = [
     .map((name) => `{"name":"${name}","description":"","inputSchema":{"type":"object"}}`)
 ]
 const cancelled = []
+let lists = 0
 let hanging
 
 const tools = {
@@ -60,6 +62,7 @@ const tools = {
     }
     process.exit(7)
   },
+  lists: (id) => answer(id, text(String(lists))),
   flood: (id) => say(`{"jsonrpc":"2.0","id":${id},"result":${text("x".repeat(16 * 1024 * 1024))}}`),
   hang: (id) => {
     hanging = id
@@ -108,10 +111,12 @@ createInterface({ input: process.stdin }).on("line", (line) => {
       `{"protocolVersion":"${version}","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"f","version":"1"}}`
     )
   } else if (method === "tools/list") {
+    if (params.cursor === undefined) lists++
     const page = params.cursor === undefined ? 0 : Number(params.cursor)
     if (mode === "endless") return answer(id, `{"tools":[${pages[0].join(",")}],"nextCursor":"0"}`)
     const next = page + 1 < pages.length ? `,"nextCursor":"${page + 1}"` : ""
     answer(id, `{"tools":[${pages[page].join(",")}]${next}}`)
+    if (mode === "restless" && next === "") say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
   } else if (method === "tools/call") tools[params.name](id, line)
   else if (method === "notifications/cancelled") cancelled.push(params.requestId)
 })
