@@ -69,9 +69,13 @@ type Answer = ReturnType<typeof answer>["Type"]
 /** Made when the first hook answers: building schemas takes time that every start would pay. */
 let decode: ((value: unknown) => Result.Result<Answer, unknown>) | undefined
 
+/** What is no UTF-8 is no JSON: it must not become other arguments than the hook wrote. */
+const textOf = (bytes: Uint8Array) =>
+  Result.try(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes))
+
 /** Reads an answer; the failure says what is wrong with it, and repeats nothing of it. */
-export const read = (event: HookEvent, text: string): Result.Result<HookAnswer, string> => {
-  const value = Json.parse(text, { maxDepth: MOST_DEPTH, opaque: isOpaque })
+export const read = (event: HookEvent, bytes: Uint8Array): Result.Result<HookAnswer, string> => {
+  const value = Result.flatMap(textOf(bytes), (text) => Json.parse(text, { maxDepth: MOST_DEPTH, opaque: isOpaque }))
   if (Result.isFailure(value)) return Result.fail("its answer is no valid JSON")
   decode ??= Schema.decodeUnknownResult(answer(), { onExcessProperty: "error" })
   const decoded = decode(value.success)

@@ -38,7 +38,7 @@ const run = Effect.fnUntraced(
     if (Option.isNone(how)) return yield* Effect.fail(`it did not answer within ${timeoutMs} ms`)
     const { code, signal } = how.value
     if (code !== 0) return yield* Effect.fail(signal === null ? `it ended with code ${code}` : `it ended by ${signal}`)
-    return yield* Effect.fromResult(HookAnswer.read(hook.event, Buffer.concat(chunks).toString("utf8")))
+    return yield* Effect.fromResult(HookAnswer.read(hook.event, Buffer.concat(chunks)))
   },
   Effect.scoped
 )

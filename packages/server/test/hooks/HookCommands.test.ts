@@ -130,6 +130,12 @@ describe("program 4: hooks of the config file", () => {
     ["ends by a signal", "kill -9 $$", /SIGKILL/],
     ["says nothing", "cat > /dev/null", /no valid JSON/],
     ["says no JSON", "echo allow", /no valid JSON/],
+    [
+      "says what is no UTF-8",
+      "printf '{\"allow\":true,\"arguments\":{\"a\":\"\\377\"}}'",
+      /no valid JSON/
+    ],
+    ["says a byte order mark", "printf '\\357\\273\\277{\"allow\":true}'", /no valid JSON/],
     ["says a key twice", "echo '{\"allow\":false,\"allow\":true}'", /no valid JSON/],
     ["says more than it may", "echo '{\"allow\":true,\"extra\":1}'", /not what a hook may answer/],
     ["says yes as text", "echo '{\"allow\":\"true\"}'", /not what a hook may answer/],
@@ -146,6 +152,15 @@ describe("program 4: hooks of the config file", () => {
       const verdict = yield* hooks.before(call)
       assert.isFalse(verdict.allow)
       assert.match(verdict.allow ? "" : verdict.reason, reason)
+    }))
+
+  it.effect("HKS-2 WIR-29 an answer of 262,144 bytes counts, one byte more does not", () =>
+    Effect.gen(function*() {
+      const answer = (bytes: number) => `printf '%s' '{"allow":true}'; head -c ${bytes - 14} /dev/zero | tr '\\0' ' '`
+      const { hooks } = yield* make([hook("before", answer(262_144))])
+      assert.deepStrictEqual(yield* hooks.before(call), { allow: true })
+      const { hooks: more } = yield* make([hook("before", answer(262_145))])
+      assert.match(JSON.stringify(yield* more.before(call)), /more than 262144 bytes/)
     }))
 
   it.effect("HKS-2 a program that is not there denies before and rejects after", () =>
