@@ -11,8 +11,8 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
       const names = tools().map(({ name }) => name)
-      assert.strictEqual(names.length, 36)
-      assert.strictEqual(new Set(names).size, 36)
+      assert.strictEqual(names.length, 38)
+      assert.strictEqual(new Set(names).size, 38)
       assert.includeMembers(names, ["mcp__one__echo", "mcp__two__echo", "mcp__two__large"])
       for (const name of names) assert.match(name, /^mcp__(?:one|two)__[A-Za-z0-9_-]{1,53}$/)
       const [echo, weird] = tools()
@@ -61,6 +61,7 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.include(yield* call("mcp__one__broken"), { _tag: "Uncertain", code: "mcp_lost" })
       const large = yield* text("mcp__one__large")
       assert.isAtMost(large.length, 32_768)
+      assert.strictEqual(yield* text("mcp__one__latin"), "caf\ufffd")
       assert.match(large, /^x+\n… [\d,]+ bytes left out\n$/)
       assert.include(yield* call("mcp__one__nothing"), { _tag: "Refused", code: "mcp_unavailable" })
     }))

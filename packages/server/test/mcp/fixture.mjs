@@ -26,6 +26,7 @@ const pages = [
     "lastWords",
     "flood",
     "lists",
+    "latin",
     "hang",
     "cancelled",
     "beat",
@@ -62,6 +63,8 @@ const tools = {
     }
     process.exit(7)
   },
+  latin: (id) =>
+    process.stdout.write(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":${text("caf\u00e9")}}\n`, "latin1")),
   lists: (id) => answer(id, text(String(lists))),
   flood: (id) => say(`{"jsonrpc":"2.0","id":${id},"result":${text("x".repeat(16 * 1024 * 1024))}}`),
   hang: (id) => {
