@@ -261,7 +261,7 @@ export const make = Effect.fnUntraced(function*<Output, Tool extends ClientTool>
   const abandon: Harness<Output, Tool>["abandon"] = Effect.fnUntraced(function*(suspended, prompt, bindings = {}) {
     const begun = yield* begin({ ...bindings, prompt })
     const { state, suspension } = yield* Effect.fromResult(opened(suspended, keys))
-    const steps = Recovery.abandon(state, isRetrySafe(begun.engine))
+    const steps = yield* Effect.fromResult(Recovery.abandon(state, isRetrySafe(begun.engine)))
     const start: Run.Start = {
       ...begun,
       threadId: state.thread_id,

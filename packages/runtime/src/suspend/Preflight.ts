@@ -99,22 +99,19 @@ const checkRequests = (requests: Requests): ResumeError | null => {
 }
 
 /**
- * Checks 11 to 13: the envelope against the last model response of the state. Gives the calls of that response which
- * have no result in the history yet, in the order of the model.
+ * Checks 11 to 13: the envelope against the last model response of the state. Gives the calls of that response, in the
+ * order of the model.
  */
 const checkState = (
   requests: Requests,
   state: State.State
 ): Result.Result<ReadonlyArray<State.CallState>, ResumeError> => {
   const last = State.lastResponse(state)
-  if (last === null) {
-    const path = `suspension.state.messages[${state.messages.length - 1}]`
-    return Result.fail(new SuspensionInvalid({ details: { path, rule: "is no message" } }))
-  }
+  if (last === null) return Result.fail(unreadable("suspension.state", state))
   const response = new Map(last.calls.map((call) => [call.id, call]))
   const states = new Map(state.calls.map((call) => [call.call_id, call]))
   const all = categories.flatMap((category) => requests[category].map((request) => ({ category, request })))
-  const facts = ({ call_id, tool_name }: Pending) => ({ callId: call_id, toolName: tool_name })
+  const facts = ({ call_id, tool_name }: Pending | State.CallState) => ({ callId: call_id, toolName: tool_name })
   for (const { request } of all) {
     if (!response.has(request.call_id)) return Result.fail(new DeferredRequestMissing({ details: facts(request) }))
   }
@@ -127,17 +124,50 @@ const checkState = (
     const field = differing(request, category, response.get(request.call_id)?.name, states.get(request.call_id))
     if (field !== null) return Result.fail(new DeferredRequestMismatch({ details: { ...facts(request), field } }))
   }
+  const strange = strangeCall(state, last)
+  if (strange !== null) return Result.fail(new DeferredRequestMismatch({ details: strange }))
   const requested = new Set(all.map(({ request }) => request.call_id))
-  const open: Array<State.CallState> = []
-  for (const { id, name } of last.calls) {
-    if (last.answered.has(id)) continue
-    const call = states.get(id)
-    if (call === undefined || (call.status !== "completed" && !requested.has(id))) {
-      return Result.fail(new DeferredRequestMismatch({ details: { callId: id, toolName: name, field: "request" } }))
+  const unasked = state.calls.find((call) => call.status !== "completed" && !requested.has(call.call_id))
+  return unasked === undefined
+    ? Result.succeed(state.calls)
+    : Result.fail(new DeferredRequestMismatch({ details: { ...facts(unasked), field: "request" } }))
+}
+
+const unreadable = (path: string, state: State.State) =>
+  new SuspensionInvalid({
+    details: { path: `${path}.messages[${state.messages.length - 1}]`, rule: "is no message" }
+  })
+
+/** The first call that the calls of a state and its last response do not share, or null. */
+const strangeCall = (
+  { calls }: State.State,
+  last: NonNullable<ReturnType<typeof State.lastResponse>>
+): DeferredRequestMismatch["details"] | null => {
+  const seen = new Set<string>()
+  for (let index = 0; index < Math.max(calls.length, last.calls.length); index++) {
+    const asked = last.calls[index]
+    const call = calls[index]
+    const callId = asked?.id ?? call!.call_id
+    const toolName = asked?.name ?? call!.tool_name
+    if (asked === undefined || call?.call_id !== callId || seen.has(callId) || last.answered.has(callId)) {
+      return { callId, toolName, field: "request" }
     }
-    open.push(call)
+    if (call.tool_name !== toolName) return { callId, toolName, field: "tool_name" }
+    seen.add(callId)
   }
-  return Result.succeed(open)
+  return null
+}
+
+/**
+ * What is wrong with the open calls of a state, or null: they are those of its last response, each once and in its order,
+ * and none has a result in the history yet. Else one approval would run a call twice (HRN-D25).
+ */
+export const checkCalls = (state: State.State): ResumeError | null => {
+  if (state.calls.length === 0) return null
+  const last = State.lastResponse(state)
+  if (last === null) return unreadable("state", state)
+  const strange = strangeCall(state, last)
+  return strange === null ? null : new DeferredRequestMismatch({ details: strange })
 }
 
 const differing = (

@@ -97,6 +97,8 @@ export const check = (input: Input): Result.Result<RecoveryPlan, ResumeError> =>
     const { callId, toolName } = steps[0]!
     return Result.fail(new DeferredRequestMismatch({ details: { callId, toolName, field: "request" } }))
   }
+  const strange = Preflight.checkCalls(state)
+  if (strange !== null) return Result.fail(strange)
   return Result.succeed({
     suspension,
     state,
@@ -115,5 +117,12 @@ export const untold = ({ state, suspension }: RecoveryPlan, input: string | null
  * What becomes of the open calls of a suspended state when a new prompt comes without results: each may have executed
  * somewhere, so it is closed as unknown, or pending again where that does no harm (RSM-8).
  */
-export const abandon = (state: State.State, retrySafe: (toolName: string) => boolean): ReadonlyArray<Step> =>
-  state.calls.map((call) => completed(call) ?? uncertain(call, retrySafe))
+export const abandon = (
+  state: State.State,
+  retrySafe: (toolName: string) => boolean
+): Result.Result<ReadonlyArray<Step>, ResumeError> => {
+  const strange = Preflight.checkCalls(state)
+  return strange === null
+    ? Result.succeed(state.calls.map((call) => completed(call) ?? uncertain(call, retrySafe)))
+    : Result.fail(strange)
+}
