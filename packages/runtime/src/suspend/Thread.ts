@@ -13,6 +13,7 @@ import * as Semaphore from "effect/Semaphore"
 import { type History, type Record, StorageFailed } from "../History.ts"
 import type * as HistoryCheck from "../HistoryCheck.ts"
 import type { Message, ToolResult } from "../ModelTurn.ts"
+import * as OwnFault from "../OwnFault.ts"
 import type { Usage } from "../UsageBounds.ts"
 import * as MessageText from "./MessageText.ts"
 import * as State from "./State.ts"
@@ -129,7 +130,7 @@ export class Thread implements History {
   private save(): Effect.Effect<void, StorageFailed> {
     const { checkpoint } = this
     if (checkpoint === null) return Effect.void
-    return this.writing.withPermit(Effect.suspend(() => checkpoint(this.state()))).pipe(
+    return this.writing.withPermit(Effect.suspend(() => OwnFault.effectOf(checkpoint(this.state())))).pipe(
       Effect.catchCause((cause) =>
         Effect.fail(new StorageFailed({ message: `the checkpoint failed: ${String(Cause.squash(cause))}` }))
       ),

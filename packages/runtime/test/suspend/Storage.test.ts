@@ -90,6 +90,7 @@ describe("harness 5: a store that refuses", () => {
     ["dies", () => Effect.die(new Error("disk full"))],
     ["rejects", () => Effect.promise(() => Promise.reject(new Error("disk full")))],
     ["interrupts itself", () => Effect.interrupt],
+    ["gives no Effect", (() => Promise.resolve()) as never],
     ["throws", () => {
       throw new Error("disk full")
     }]
