@@ -73,6 +73,16 @@ const ofLater = (call: State.CallState, input: Input): Step => {
     : again(call)
 }
 
+/** What is more than a suspension may hold does not wait again: nobody could resume it (HRN-D34). */
+const bounded = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> => {
+  let waiting = 0
+  return steps.map((step) =>
+    step._tag !== "SuspendAgain" || ++waiting <= Preflight.maxRequests
+      ? step
+      : { _tag: "Unknown", callId: step.callId, toolName: step.toolName }
+  )
+}
+
 const startsWith = (later: State.State, earlier: State.State): boolean =>
   later.thread_id === earlier.thread_id && later.messages.length >= earlier.messages.length &&
   earlier.messages.every((text, index) => later.messages[index] === text)
@@ -102,7 +112,9 @@ export const check = (input: Input): Result.Result<RecoveryPlan, ResumeError> =>
   return Result.succeed({
     suspension,
     state,
-    steps: state.calls.map((call, index) => same ? ofSuspended(call, steps[index]!, input) : ofLater(call, input))
+    steps: bounded(
+      state.calls.map((call, index) => same ? ofSuspended(call, steps[index]!, input) : ofLater(call, input))
+    )
   })
 }
 
@@ -123,6 +135,6 @@ export const abandon = (
 ): Result.Result<ReadonlyArray<Step>, ResumeError> => {
   const strange = Preflight.checkCalls(state)
   return strange === null
-    ? Result.succeed(state.calls.map((call) => completed(call) ?? uncertain(call, retrySafe)))
+    ? Result.succeed(bounded(state.calls.map((call) => completed(call) ?? uncertain(call, retrySafe))))
     : Result.fail(strange)
 }

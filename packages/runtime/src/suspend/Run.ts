@@ -86,10 +86,13 @@ const defer = Effect.fnUntraced(function*(
     return yield* agent.run.failure
   }
   const deferred = calls.filter((call) => call.deferred !== undefined)
-  for (const call of deferred.slice(0, maxRequests)) {
+  // a recovery may have left others waiting before
+  const waiting = thread.open.filter((call) => call.status !== "completed").length - deferred.length
+  const room = Math.max(0, maxRequests - waiting)
+  for (const call of deferred.slice(0, room)) {
     thread.defer(call.id, call.deferred!.category, call.deferred!.arguments)
   }
-  for (const call of deferred.slice(maxRequests)) {
+  for (const call of deferred.slice(room)) {
     yield* pipeline.deliver(agent, call, call.deferred!.arguments, tooMany)
   }
 })

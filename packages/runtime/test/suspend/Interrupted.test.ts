@@ -67,6 +67,28 @@ const rig = Effect.gen(function*() {
 const codeOf = <A, E extends { readonly code: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) => error.code)
 
+describe("harness 5: recovery of a response with many calls", () => {
+  it.effect("RUN-2 HRN-D34 128 calls wait, those that waited before included, so that it can be resumed", () =>
+    Effect.gen(function*() {
+      const ids = Array.from({ length: 131 }, (_, index) => `d${index}`)
+      const says = [{ calls: [call("c1", "free_form")] }, { calls: ids.map((id) => call(id, "free_form")) }]
+      const harness = yield* harnessOf(definition([]), new FakeModel(says))
+      const first = suspended(yield* harness.run({ prompt: "go" }))
+      const states: Array<State.State> = []
+      const checkpoint = (state: State.State) => Effect.sync(() => states.push(state))
+      yield* harness.resume(first.suspension, answered, { checkpoint })
+      assert.strictEqual(states.length, 4)
+      for (const later of states.slice(1)) {
+        const fresh = yield* harnessOf(definition([]), new FakeModel([{ text: "done" }]))
+        const again = suspended(yield* fresh.recover(first.suspension, answered, later))
+        const { calls } = again.suspension.requests
+        assert.deepStrictEqual(calls.map(({ call_id }) => call_id), ids.slice(0, 128))
+        const values = Object.fromEntries(ids.slice(0, 128).map((id) => [id, answered.calls.c1]))
+        completed(yield* fresh.resume(again.suspension, { calls: values, approvals: {} }))
+      }
+    }))
+})
+
 describe("harness 5: one run, interrupted or not", () => {
   it.effect("RSM-6 RSM-7 what still runs in this process is not recovered beside itself, nor after its end", () =>
     Effect.gen(function*() {

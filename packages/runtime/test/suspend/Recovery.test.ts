@@ -122,6 +122,24 @@ describe("harness 5: recovery", () => {
     assert.deepStrictEqual(ok(Recovery.abandon(stateOf({ calls: [] }), () => true)), [])
   })
 
+  it("RSM-8 HRN-D34 of more than 128 calls that may be repeated the first 128 wait again, so that they can be resumed", () => {
+    const toolCalls = Array.from(
+      { length: 130 },
+      (_, index) => ({ id: `n${index}`, name: "read_file", arguments: "{}" })
+    )
+    const open = toolCalls.map(({ id }): State.CallState => ({
+      ...calls[0]!,
+      call_id: id,
+      arguments: "{}",
+      status: "started",
+      outcome: null,
+      content: null
+    }))
+    const state = stateOf({ messages: [history[0]!, { role: "assistant", text: "", toolCalls }], calls: open })
+    const steps = ok(Recovery.abandon(state, () => true)).map(({ _tag }) => _tag)
+    assert.deepStrictEqual(steps, [...Array.from({ length: 128 }, () => "SuspendAgain"), "Unknown", "Unknown"])
+  })
+
   it("RSM-7 a failed external call stays failed", () => {
     const given = { ...results, calls: { ...results.calls, c1: Results.failure("no") } }
     assert.deepInclude(ok(recover({ results: given })).steps[1], { outcome: { _tag: "Failure", text: "no" } } as never)
