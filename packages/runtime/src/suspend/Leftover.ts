@@ -117,6 +117,18 @@ const rest = (
   }
 }
 
+/** The open calls of a thread on their way, each with what was decided of it. */
+const openCalls = (
+  thread: Thread,
+  stepOf: (call: CallState) => Step,
+  newId: () => string
+): ReadonlyArray<PipelineCall> => {
+  const messageId = newId() as Ids.MessageId
+  const last = thread.messages.at(-1)
+  const asked = new Map(last?.role === "assistant" ? last.toolCalls.map((call) => [call.id, call]) : [])
+  return thread.open.map((call, index) => resumed(stepOf(call), call, asked.get(call.call_id), index, messageId, newId))
+}
+
 /** Settles what is open; the calls that it gives may be deferred anew. However it ends, history stays valid (SES-11). */
 export const settle = (
   engine: Engine,
@@ -126,14 +138,9 @@ export const settle = (
   newId: () => string
 ): Effect.Effect<ReadonlyArray<PipelineCall>, StorageFailed> =>
   Effect.uninterruptibleMask((restore) => {
-    const messageId = newId() as Ids.MessageId
     const open = thread.open.slice()
     const byId = new Map(steps.map((step) => [step.callId, step]))
-    const last = thread.messages.at(-1)
-    const asked = new Map(last?.role === "assistant" ? last.toolCalls.map((call) => [call.id, call]) : [])
-    const calls = open.map((call, index) =>
-      resumed(byId.get(call.call_id)!, call, asked.get(call.call_id), index, messageId, newId)
-    )
+    const calls = openCalls(thread, (call) => byId.get(call.call_id)!, newId)
     const ways = calls.flatMap((call, index) =>
       rest(engine, agent, thread, byId.get(call.id)!, call, open[index]!) ?? []
     )
@@ -147,3 +154,34 @@ export const settle = (
       Effect.as(calls)
     )
   })
+
+/** What a call that nobody decided about is when its run is cut off. */
+const undecided = (call: CallState): Step => {
+  const facts = { callId: call.call_id, toolName: call.tool_name }
+  if (call.status === "completed") {
+    const { content, outcome } = call
+    const result = { id: call.call_id, name: call.tool_name, outcome: outcome!, content: content as JsonText }
+    return { _tag: "Completed", ...facts, result }
+  }
+  return call.status === "started"
+    ? { _tag: "Unknown", ...facts }
+    : { _tag: "Begin", ...facts, arguments: call.arguments as JsonText }
+}
+
+/** Closes what a run that was cut off left open, with what was decided as far as it was: its state can go on (RUN-1). */
+export const close = (
+  { pipeline }: Engine,
+  agent: Agent,
+  thread: Thread,
+  steps: ReadonlyArray<Step>,
+  newId: () => string
+): Effect.Effect<void> => {
+  if (thread.open.length === 0) return Effect.void
+  const byId = new Map(steps.map((step) => [step.callId, step]))
+  const calls = openCalls(
+    thread,
+    (call) => call.status === "completed" ? undecided(call) : byId.get(call.call_id) ?? undecided(call),
+    newId
+  )
+  return Effect.ignore(pipeline.close(agent, calls), { log: "Error" })
+}

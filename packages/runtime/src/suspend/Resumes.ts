@@ -49,16 +49,17 @@ export class Resumes {
     run: Effect.Effect<A, E>,
     recovers = false
   ): Effect.Effect<A, E | SuspensionConsumed> {
-    return Effect.suspend((): Effect.Effect<A, E | SuspensionConsumed> => {
+    // an interruption between the entry and the end that it waits for would leave it running for ever
+    return Effect.uninterruptibleMask((restore): Effect.Effect<A, E | SuspensionConsumed> => {
       const known = this.entries.get(key)
       if (known !== undefined && !(recovers && known.state === "interrupted")) {
         return known.results === results && known.state !== "forgotten"
-          ? Deferred.await(known.outcome) as Effect.Effect<A, SuspensionConsumed>
+          ? restore(Deferred.await(known.outcome) as Effect.Effect<A, SuspensionConsumed>)
           : Effect.fail(consumed())
       }
       const entry: Entry = { results, outcome: Deferred.makeUnsafe<unknown, SuspensionConsumed>(), state: "running" }
       this.entries.set(key, entry)
-      return Effect.onExit(run, (exit) => {
+      return Effect.onExit(restore(run), (exit) => {
         this.end(key, entry, Exit.isSuccess(exit) ? "ended" : "interrupted")
         return Deferred.done(entry.outcome, Exit.isSuccess(exit) ? Exit.succeed(exit.value) : Exit.fail(consumed()))
       })

@@ -16,6 +16,7 @@ import type { Agent } from "../Agent.ts"
 import { checkerOf, EnclosingLoop, HistoryInvalid, type LoopError } from "../AgentLoop.ts"
 import type { Restore } from "../CallEnds.ts"
 import { rootView } from "../Catalog.ts"
+import * as OwnFault from "../OwnFault.ts"
 import type { PipelineCall } from "../PipelineCall.ts"
 import type { ToolOutcome } from "../ToolExecutor.ts"
 import { type Usage } from "../UsageBounds.ts"
@@ -132,8 +133,12 @@ const work = Effect.fnUntraced(function*<Output>(host: Host<Output>, start: Star
   }
 })
 
-const cancellable = <A, E>(effect: Effect.Effect<A, E>, cancelled: Effect.Effect<unknown> | null) =>
-  cancelled === null ? effect : Effect.raceFirst(effect, Effect.andThen(cancelled, Effect.interrupt))
+/** The effect until the signal comes; one that came before keeps it from starting, and one that fails never comes. */
+const cancellable = <A, E>(effect: Effect.Effect<A, E>, cancelled: Effect.Effect<unknown> | null) => {
+  if (cancelled === null) return effect
+  const came = OwnFault.judged("the signal that cancels", () => Effect.as(OwnFault.effectOf(cancelled), true), false)
+  return Effect.raceFirst(Effect.flatMap(came, (yes) => yes ? Effect.interrupt : Effect.never), effect)
+}
 
 const failureOf = (cause: Cause.Cause<LoopError | OutputInvalid>): Failure | null => {
   const error = Option.getOrUndefined(Cause.findErrorOption(cause))
@@ -186,6 +191,8 @@ const masked = Effect.fnUntraced(function*<Output>(
   // what executes in this run finds its loop, whoever settles the call: the loop, or the resume before it (CHD-2)
   const working = Effect.provideService(work(host, start, agent, thread), EnclosingLoop, start.engine.loop)
   const exit = yield* Effect.exit(restore(cancellable(working, start.cancelled)))
+  // whatever moment it was cut off at, between two steps too
+  if (Exit.isFailure(exit)) yield* Leftover.close(start.engine, agent, thread, start.steps, host.newId)
   const ended: Ended = { threadId, runId, parentRunId, usage: since(usage, start.usage), messages: thread.added() }
   if (Exit.isFailure(exit)) {
     const failure = failureOf(exit.cause)
