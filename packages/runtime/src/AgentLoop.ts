@@ -14,7 +14,7 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Bounds from "./Bounds.ts"
 import type { Restore } from "./CallEnds.ts"
-import { Catalog, type View } from "./Catalog.ts"
+import { Catalog } from "./Catalog.ts"
 import type { History, Record, StorageFailed } from "./History.ts"
 import * as HistoryCheck from "./HistoryCheck.ts"
 import { type ModelEvent, type ModelFailed, type ModelToolCall, ModelTurn } from "./ModelTurn.ts"
@@ -158,7 +158,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
           if (violations.length > 0) return yield* new HistoryInvalid({ violations })
           const messageId = newId() as Ids.MessageId
           const answer = yield* ask(agent, messageId)
-          const calls = legalCalls(agent, messageId, answer.toolCalls, checker.callIds, newId, catalog)
+          const calls = legalCalls(messageId, answer.toolCalls, checker.callIds, newId, catalog)
           agent.usage.toolCalls += calls.length
           const tooMany = bounds !== undefined && agent.usage.toolCalls > bounds.toolCalls
           yield* Effect.uninterruptibleMask((restore) => follow(agent, messageId, answer, calls, tooMany, restore))
@@ -265,7 +265,6 @@ const storedCall = (call: PipelineCall): ModelToolCall => ({
 })
 
 const legalCalls = (
-  agent: Agent,
   messageId: Ids.MessageId,
   toolCalls: ReadonlyArray<ModelToolCall>,
   callIds: ReadonlySet<string>,
@@ -281,7 +280,7 @@ const legalCalls = (
     // an id that two calls have names neither of them (RUN-2, faults A9)
     id: HistoryCheck.legalId(repeated.has(call.id) ? newId() : call.id, callIds, newId),
     asked: call.name,
-    name: declaredName(catalog, agent.view, call.name),
+    name: declaredName(catalog, call.name),
     arguments: Bounds.read(call.arguments),
     activityId: newId() as Ids.ActivityId,
     started: false,
@@ -290,8 +289,8 @@ const legalCalls = (
   }))
 }
 
-/** A declared name stays as it is: what a provider does not allow has an alias there (MDL-4, DCL-10). */
-const declaredName = (catalog: Catalog["Service"], view: View, name: string): string => {
+/** A declared name stays as it is, denied or not: what a provider does not allow has an alias there (MDL-4, DCL-10). */
+const declaredName = (catalog: Catalog["Service"], name: string): string => {
   const legal = HistoryCheck.legalName(name)
-  return legal === name || catalog.resolve(view, name)._tag === "Tool" ? name : legal
+  return legal === name || catalog.tools.some((tool) => tool.name === name) ? name : legal
 }

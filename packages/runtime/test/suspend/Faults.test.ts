@@ -339,6 +339,21 @@ describe("faults of names, schemas and registration", () => {
       assert.strictEqual(told(model.requests[1]!.messages)[0]!.name, "crm.look:up")
     }))
 
+  it.effect("DCL-10 SUR-4 the declared name of a tool that is denied stays as it is too; one of no tool is made legal", () =>
+    Effect.gen(function*() {
+      const dotted = ok(ClientTool.raw({
+        name: "crm.look:up",
+        description: "d",
+        permission: "deny",
+        parameters: { type: "object" }
+      }))
+      const spec = ok(ClientToolset.spec({ defaultToolsets: [ok(ClientToolset.make("crm", [dotted]))] }))
+      const model = new FakeModel([{ calls: [call("a", "crm.look:up"), call("b", "crm.other")] }, { text: "ok" }])
+      const harness = yield* harnessOf(AgentDefinition.make({ clientTools: spec }), model)
+      const { messages } = completed(yield* harness.run({ prompt: "go" }))
+      assert.deepStrictEqual(told(messages).map(({ name }) => name), ["crm.look:up", "crm_other"])
+    }))
+
   it("faults F3 the same toolset twice, or one name in two of them, is refused when it is declared", () => {
     const one = ok(ClientToolset.make("crm", [lookup]))
     const other = ok(ClientToolset.make("other", [lookup, free]))
