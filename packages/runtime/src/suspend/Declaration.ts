@@ -4,13 +4,15 @@
  * Rule: a declaration is checked once, when it is made, and then detached and frozen: no later change of the caller's
  * objects reaches it, and it never holds live clients, callbacks, credentials or authority.
  */
-import { DerivedSchema, Json, JsonCodec, type JsonText, SchemaCheck } from "@errand/protocol"
+import { DerivedSchema, Json, type JsonText, SchemaCheck } from "@errand/protocol"
 import * as Data from "effect/Data"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaIssue from "effect/SchemaIssue"
 import { checkText, encodeMetadata } from "./FieldRules.ts"
 import * as JsonValue from "./JsonValue.ts"
+import { argumentsDecoder, decoder, type JsonSchemaOf } from "./SchemaCodec.ts"
+
+export { argumentsDecoder, decoder, encoder, type JsonSchemaOf } from "./SchemaCodec.ts"
 
 /** What the declaration says about permission; `inherit` leaves it to the rules, which means allow without one (SUR-4). */
 export type Permission = "inherit" | "allow" | "deny"
@@ -25,9 +27,6 @@ export const limits = {
   schemaBytes: 65_536,
   metadataBytes: 16_384
 } as const
-
-/** A schema without services whose values have a JSON form. */
-export type JsonSchemaOf<A> = Schema.Codec<A, unknown>
 
 /**
  * A checked declaration. `parameters` is the compact text of the JSON Schema in the declared key order,
@@ -215,32 +214,8 @@ export const raw = <const Name extends string>(
     checkFailure: () => null
   })) as Result.Result<ClientTool<unknown, unknown, unknown, Name>, ClientToolInvalid>
 
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
-
 const faultOf = (result: Result.Result<unknown, JsonValue.Fault>): Check =>
   Result.isFailure(result) ? result.failure : null
-
-/** Decodes the text of arguments with a schema, strictly; a number that would round is refused (SUS-1). */
-export const argumentsDecoder = <A>(
-  schema: JsonSchemaOf<A>
-): (text: string) => Result.Result<A, JsonValue.Fault> => {
-  const decode = decoder(schema, "arguments")
-  return (text) => Result.flatMap(JsonValue.decodeExact(text, "arguments"), decode)
-}
-
-/** Decodes JSON values with a schema's JSON form, strictly; the fault's path begins with `root`. */
-export const decoder = <A>(
-  schema: JsonSchemaOf<A>,
-  root: string
-): (value: unknown) => Result.Result<A, JsonValue.Fault> => {
-  const decode = Schema.decodeUnknownResult(JsonCodec.of(schema), { onExcessProperty: "error" })
-  return (value) =>
-    Result.mapError(decode(value), (error) => {
-      const issue = formatIssue(error.issue).issues[0]
-      const path = (issue?.path ?? []).map((part) => typeof part === "object" ? part.key : part)
-      return fault(JsonValue.formatPath(root, path), issue?.message ?? "does not fit the schema")
-    })
-}
 
 /**
  * Declares a tool from Effect Schemas: the JSON Schema is derived with everything inlined, arguments and answers are

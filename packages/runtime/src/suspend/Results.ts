@@ -3,10 +3,9 @@
  *
  * Rule: an answer says in its `status` what it is, a decision in its `allow`; nothing is inferred from the shape of a value.
  */
-import { clip, JsonCodec, type JsonText } from "@errand/protocol"
+import type { JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
-import { argumentsDecoder, type ClientTool } from "./Declaration.ts"
+import { argumentsDecoder, type ClientTool, encoder, type JsonSchemaOf } from "./Declaration.ts"
 import { decodeExact, type Fault, isPlainObject } from "./JsonValue.ts"
 import { DeferredResultsIncomplete } from "./ResumeError.ts"
 import type { PendingRequest, Requests } from "./Stored.ts"
@@ -138,16 +137,11 @@ export const argumentsOf = <A>(
     : argumentsDecoder(tool.schemas.parameters)(request.argumentsText)
 
 const encodeWith = (
-  schema: Schema.Codec<unknown, unknown> | null | undefined,
+  schema: JsonSchemaOf<unknown> | null | undefined,
   value: unknown,
   path: string
 ): Result.Result<unknown, Fault> =>
-  schema === null || schema === undefined
-    ? Result.succeed(value)
-    : Result.mapError(
-      Schema.encodeUnknownResult(JsonCodec.of(schema))(value),
-      (error): Fault => ({ path, rule: `does not fit the schema: ${clip(error.message, 500)}` })
-    )
+  schema === null || schema === undefined ? Result.succeed(value) : encoder(schema, path)(value)
 
 /** A success with the types of its tool, in its JSON form. */
 export const success = <S>(tool: ClientTool<unknown, S, unknown>, value: S): Result.Result<Answer, Fault> =>

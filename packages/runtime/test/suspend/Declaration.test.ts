@@ -245,7 +245,7 @@ describe("harness 1: declarations from Effect Schemas", () => {
       message: "no",
       content: { tries: 3 }
     })
-    assert.strictEqual(failed(Results.failureWith(tool, "no", { tries: 0.5 })).path, "content")
+    assert.strictEqual(failed(Results.failureWith(tool, "no", { tries: 0.5 })).path, "content.tries")
   })
 
   it("DCL-2 decoding is strict: excess members and wrong types are refused with their path", () => {
