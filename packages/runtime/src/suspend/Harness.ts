@@ -101,8 +101,11 @@ const opened = (
   { readonly state: State.State; readonly suspension: Suspension.Suspension | null },
   Suspension.OpenError
 > => {
-  const isState = typeof value === "object" && value !== null && (value as State.State).format === "errand.state"
-  return isState
+  const state = Result.getOrElse(
+    Result.try(() => typeof value === "object" && (value as State.State | null)?.format === "errand.state"),
+    () => false
+  )
+  return state
     ? Result.map(Stored.readState(value), (state) => ({ state, suspension: null }))
     : Result.map(Suspension.open(value, keys), (suspension) => ({ state: suspension.state, suspension }))
 }

@@ -221,8 +221,13 @@ const resultOf = <A>(read: A | Wrong): Result.Result<A, SuspensionInvalid> =>
     : Result.succeed(read)
 
 /** Reads a stored state by itself, for hosts that keep it apart from the requests (SUS-4). */
-export const readState = (value: unknown): Result.Result<State, SuspensionInvalid> =>
-  resultOf(readStateShape(value, "state"))
+export const readState = (value: unknown): Result.Result<State, SuspensionInvalid> => {
+  try {
+    return resultOf(readStateShape(value, "state"))
+  } catch {
+    return Result.fail(new SuspensionInvalid({ details: { path: "state", rule: "throws when it is read" } }))
+  }
+}
 
 /** Reads the whole stored form; the digest is not looked at. */
 export const read = (value: unknown): Result.Result<Suspension, SuspensionInvalid> => resultOf(readSuspension(value))

@@ -138,6 +138,14 @@ export type OpenError = SuspensionInvalid | SuspensionVersionUnsupported | Suspe
  * a change.
  */
 export const open = (input: unknown, keys: Digest.Keys | null): Result.Result<Suspension, OpenError> => {
+  try {
+    return opened(input, keys)
+  } catch {
+    return Result.fail(new SuspensionInvalid({ details: { path: "suspension", rule: "throws when it is read" } }))
+  }
+}
+
+const opened = (input: unknown, keys: Digest.Keys | null): Result.Result<Suspension, OpenError> => {
   let value = input
   if (typeof input === "string") {
     const parsed = Result.try({ try: (): unknown => JSON.parse(input), catch: () => null })

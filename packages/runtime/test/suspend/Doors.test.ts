@@ -279,6 +279,30 @@ describe("harness 1 and 5: values with more to them than JSON", () => {
       assert.include(error.message, "no access")
     }))
 
+  it.effect("HRN-D18 a suspension or a state that throws when it is read is none, wherever it is given", () =>
+    Effect.gen(function*() {
+      const { harness } = yield* rig({ text: "done" })
+      const closed = new Proxy({}, {
+        getPrototypeOf: () => {
+          throw new Error("no access")
+        }
+      })
+      const format = (format: string) => ({
+        format,
+        get version(): number {
+          throw new Error("no access")
+        }
+      })
+      for (const given of [closed, format("errand.suspension"), format("errand.state")]) {
+        assert.strictEqual(yield* codeOf(harness.resume(given, answered)), "suspension_invalid")
+        assert.strictEqual(yield* codeOf(harness.recover(given, answered, null)), "suspension_invalid")
+        assert.strictEqual(yield* codeOf(harness.abandon(given, "go")), "suspension_invalid")
+        assert.strictEqual(yield* codeOf(harness.run({ prompt: "go", state: given })), "suspension_invalid")
+        assert.strictEqual(failed(harness.pending(given)).code, "suspension_invalid")
+        assert.strictEqual(failed(harness.fork(given)).code, "suspension_invalid")
+      }
+    }))
+
   it.effect("5 a decision allows by a member of its own, not by one of its prototype", () =>
     Effect.gen(function*() {
       const { refusal, tools } = yield* opened()
