@@ -112,7 +112,9 @@ export const maker = (reader: Reader): (request: ModelRequest) => LanguageModelV
   }
   return ({ instructions, messages }) => {
     const prompt: Array<LanguageModelV4Message> = []
-    if (instructions !== null && !isBlank(instructions)) prompt.push({ role: "system", content: instructions })
+    if (instructions !== null && !ProviderRules.isBlank(instructions)) {
+      prompt.push({ role: "system", content: instructions })
+    }
     for (const message of messages) {
       const said = sayOnce(message)
       const last = prompt.at(-1)
@@ -124,13 +126,10 @@ export const maker = (reader: Reader): (request: ModelRequest) => LanguageModelV
   }
 }
 
-/** Providers refuse texts of white space alone. */
-const isBlank = (text: string): boolean => text.trim() === ""
-
 const say = (reader: Reader, message: Message): LanguageModelV4Message | null => {
   switch (message.role) {
     case "user":
-      return { role: "user", content: [{ type: "text", text: isBlank(message.text) ? "(no text)" : message.text }] }
+      return { role: "user", content: [{ type: "text", text: ProviderRules.saidOf(message.text) }] }
     case "assistant": {
       const content = answered(reader, message)
       return content.some((part) => part.type !== "reasoning") ? { role: "assistant", content } : null
@@ -162,7 +161,7 @@ const answered = (reader: Reader, message: Assistant): Content => {
     else if (part.type === "call") content.push({ ...callPart(reader, toolCalls[called++]!), providerOptions })
     else {
       const piece = text.slice(said, said += part.length)
-      if (!isBlank(piece)) content.push({ type: "text", text: piece, providerOptions })
+      if (!ProviderRules.isBlank(piece)) content.push({ type: "text", text: piece, providerOptions })
     }
   }
   return content

@@ -12,6 +12,7 @@ import type * as Response from "effect/ai/Response"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ParsedJson from "./ParsedJson.ts"
+import * as ProviderRules from "./ProviderRules.ts"
 
 /** Who reads a prompt: the provider, and the names under which it knows the tools. */
 export interface Reader {
@@ -60,7 +61,9 @@ export const keep = (provider: string, parts: ReadonlyArray<Response.AnyPart>): 
  */
 export const make = (reader: Reader, { instructions, messages }: ModelRequest): Prompt.Prompt => {
   const prompt: Array<Prompt.Message> = []
-  if (instructions !== null && !isBlank(instructions)) prompt.push(Prompt.systemMessage({ content: instructions }))
+  if (instructions !== null && !ProviderRules.isBlank(instructions)) {
+    prompt.push(Prompt.systemMessage({ content: instructions }))
+  }
   for (const message of messages) {
     const next = said(reader, message)
     const last = prompt.at(-1)
@@ -71,15 +74,10 @@ export const make = (reader: Reader, { instructions, messages }: ModelRequest): 
   return Prompt.fromMessages(prompt)
 }
 
-/** Providers refuse texts of white space alone. */
-const isBlank = (text: string): boolean => text.trim() === ""
-
 const said = (reader: Reader, message: Message): Prompt.Message | null => {
   switch (message.role) {
-    case "user": {
-      const text = isBlank(message.text) ? "(no text)" : message.text
-      return Prompt.userMessage({ content: [Prompt.textPart({ text })] })
-    }
+    case "user":
+      return Prompt.userMessage({ content: [Prompt.textPart({ text: ProviderRules.saidOf(message.text) })] })
     case "assistant": {
       const content = answered(reader, message)
       return content.some((part) => part.type !== "reasoning") ? Prompt.assistantMessage({ content }) : null
@@ -107,7 +105,7 @@ const answered = (
   const own = kept?.provider === reader.provider ? kept : undefined
   return [
     ...(own?.reasoning ?? []).map((part) => Prompt.reasoningPart(part)),
-    ...(isBlank(text) ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
+    ...(ProviderRules.isBlank(text) ? [] : [Prompt.textPart({ text, options: own?.text ?? {} })]),
     ...toolCalls.map((call, index) =>
       Prompt.toolCallPart({
         id: call.id,

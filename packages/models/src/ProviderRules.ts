@@ -21,6 +21,12 @@ export const familyOf = (provider: string): Family => {
 /** The tool names that all of these providers allow (DCL-10). */
 export const names: Alias.Rules = { legal: /^[a-zA-Z0-9_-]+$/, maxLength: 64 }
 
+/** Whether a text is white space alone, which providers refuse. */
+export const isBlank = (text: string): boolean => text.trim() === ""
+
+/** What a user said who said nothing, since no message may be empty. */
+export const saidOf = (text: string): string => isBlank(text) ? "(no text)" : text
+
 /**
  * A tool that a provider refuses, and with it every request that offers the tool. `certain` is false where only some of
  * the provider's models do.
