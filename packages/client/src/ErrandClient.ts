@@ -195,6 +195,8 @@ const until = <A, E>(signal: AbortSignal | undefined, effect: Effect.Effect<A, E
 const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
   Effect.callback((resume) => {
     const abort = () => resume(Effect.fail(signal.reason))
+    // what it raced with may have aborted it when it began
+    if (signal.aborted) return abort()
     signal.addEventListener("abort", abort, { once: true })
     return Effect.sync(() => signal.removeEventListener("abort", abort))
   })

@@ -139,6 +139,28 @@ describe("the face for promises", () => {
     assert.lengthOf(fake.of("turn.cancel"), 2)
   })
 
+  it("a signal that is aborted while the turn begins, by what it begins, ends it all the same", async () => {
+    const reason = new Error("enough")
+    let abort = new AbortController()
+    const fake = new FakeServer({
+      request: ({ method }) => {
+        if (method === "turn.start") abort.abort(reason)
+        return false
+      }
+    })
+    await using client = await ErrandClient.start({ transport: fake.source })
+    const session = await client.session()
+    // so long that it is written at once, and not at the end of the tick
+    const prompt = "x".repeat(5000)
+    assert.strictEqual(await session.ask(prompt, abort).catch((error: unknown) => error), reason)
+    abort = new AbortController()
+    const read = async () => {
+      for await (const event of session.turn(prompt, abort)) assert.strictEqual(event._tag, "Started")
+    }
+    assert.strictEqual(await read().catch((error: unknown) => error), reason)
+    assert.lengthOf(fake.of("turn.cancel"), 2)
+  })
+
   it("CLI-1 a tool with a plain JSON Schema gets checked plain data; none at all takes no arguments", async () => {
     const fake = new FakeServer()
     const add = tool({
