@@ -121,6 +121,23 @@ describe("harness 3: what a run returns", () => {
       assert.deepStrictEqual(tools.ran, [])
     }))
 
+  it.effect("5 RSM-2 RSM-3 decisions made from their requests say what they were told, and no more", () =>
+    Effect.gen(function*() {
+      const calls = ["a", "b", "c", "d"].map((id) => call(id, "write_file", { path: id }))
+      const { harness, tools } = yield* rig({ calls }, { text: "ok" })
+      const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+      const [a, b, c, d] = ok(harness.pending(suspension)).approvals
+      const given = [a!.allow(), b!.allow({ path: "other" }), c!.deny(), d!.deny("not today")]
+      assert.deepStrictEqual(given.map((one) => one._tag === "Decision" ? one.decision : null), [
+        { allow: true },
+        { allow: true, arguments: { path: "other" } },
+        { allow: false },
+        { allow: false, message: "not today" }
+      ])
+      completed(yield* harness.resume(suspension, given))
+      assert.deepStrictEqual(tools.ran, ["write_file a", "write_file other"])
+    }))
+
   it.effect("RSM-3 overriding arguments replace the model's, in the tool and not in the history", () =>
     Effect.gen(function*() {
       const { harness, model, tools } = yield* rig({ calls: [mixed[2]!] }, { text: "ok" })

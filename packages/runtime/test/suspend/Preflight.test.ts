@@ -120,6 +120,8 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["8", "overriding arguments", withDecision({ allow: true, arguments: { path: "c" } }), null],
   ["8", "true", withDecision(true), "deferred_approval_invalid"],
   ["8", "an answer", withDecision({ status: "success", value: 1 }), "deferred_approval_invalid"],
+  ["8", "null", withDecision(null), "deferred_approval_invalid"],
+  ["8", "a list", withDecision([]), "deferred_approval_invalid"],
   ["8", "a word for true", withDecision({ allow: "true" }), "deferred_approval_invalid"],
   ["8", "arguments of a denial", withDecision({ allow: false, arguments: {} }), "deferred_approval_invalid"],
   ["8", "a message of an approval", withDecision({ allow: true, message: "yes" }), "deferred_approval_invalid"],
@@ -145,6 +147,14 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["9", "a bare value", withCalls({ c3: "done" }), "deferred_results_invalid"],
   ["9", "another status", withCalls({ c3: { status: "ok", value: 1 } }), "deferred_results_invalid"],
   ["9", "both", withCalls({ c3: { status: "error", message: "", value: 1 } }), "deferred_results_invalid"],
+  ["9", "null", withCalls({ c3: null }), "deferred_results_invalid"],
+  [
+    "9",
+    "a success with words",
+    withCalls({ c3: { status: "success", value: 1, message: "" } }),
+    "deferred_results_invalid"
+  ],
+  ["9", "a broken message", withCalls({ c3: { status: "error", message: "\ud800" } }), "deferred_results_invalid"],
   ["9", "an error without a message", withCalls({ c3: { status: "error" } }), "deferred_results_invalid"],
   ["9", "the largest value", withCalls({ c3: answerOf(262_144) }), null],
   ["9", "one byte more", withCalls({ c3: answerOf(262_145) }), "deferred_results_invalid"],

@@ -89,6 +89,21 @@ describe("harness 5: one run per suspension", () => {
       assert.deepInclude(yield* enter(0), { _tag: "Success", value: 1026 })
     }))
 
+  it.effect("RSM-6 the last 1,024 are the last that ended: one that ran for long is as young as its end", () =>
+    Effect.gen(function*() {
+      const ledger = new Resumes.Resumes()
+      const end = yield* Deferred.make<void>()
+      const consumed = () => new Resumes.SuspensionConsumed({ details: { threadId: "t", runId: "r" } })
+      const enter = (key: string, run: Effect.Effect<unknown>) => Effect.exit(ledger.once(key, "r", consumed, run))
+      const long = yield* Effect.forkChild(enter("long", Deferred.await(end)), { startImmediately: true })
+      for (let key = 0; key < 1100; key++) yield* enter(`${key}`, Effect.void)
+      yield* Deferred.succeed(end, undefined)
+      yield* Fiber.join(long)
+      for (let key = 0; key < 1000; key++) yield* enter(`more ${key}`, Effect.void)
+      assert.strictEqual((yield* enter("long", Effect.void))._tag, "Failure")
+      assert.strictEqual((yield* enter("0", Effect.void))._tag, "Success")
+    }))
+
   it.effect("RSM-6 a run that is cancelled while another waits for its outcome is an outcome too", () =>
     Effect.gen(function*() {
       const { harness, model } = yield* rig({ calls: [lookup] }, { never: true })

@@ -206,6 +206,16 @@ describe("harness 2: bindings", () => {
       assert.isNull(model.requests[2]!.instructions)
     }))
 
+  it.effect("SUR-1 SUR-6 what one run brings or leaves out, the next one does not have", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* runOf([])
+      for (const bindings of [{ clientToolsets: [] }, {}, { deferredToolsSupported: false }, {}]) {
+        yield* harness.run({ prompt: "go", ...bindings })
+      }
+      const all = ["read_file", "lookup_record", "free_form", "patient"]
+      assert.deepStrictEqual(model.requests.map(({ tools }) => tools), [all, ["read_file"], all, ["read_file"], all])
+    }))
+
   it.effect("SUR-2 SUR-5 what a run may not bring is refused before the first model request", () =>
     Effect.gen(function*() {
       const model = new FakeModel([])

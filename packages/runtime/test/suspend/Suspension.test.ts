@@ -223,16 +223,53 @@ describe("harness 4: the suspension", () => {
     }
   })
 
-  it("SUS-1 a shape that is wrong though its digest is right is no suspension, and says where", () => {
-    const { digest: _, ...rest } = copy(sealed) as Suspension.Suspension
-    const wrong = { ...rest, state: { ...rest.state, calls: [{ ...calls[0], status: "done" }] } }
-    const value = { ...wrong, digest: Digest.seal([canonical(wrong)], null) }
-    const error = failed(Suspension.open(value, null))
-    assert.deepStrictEqual(error.details, {
-      path: "suspension.state.calls[0].status",
-      rule: "must be pending, started or completed"
-    })
-  })
+  it.each<[string, string, unknown]>([
+    ["created_at", "created_at", "yesterday"],
+    ["created_at", "created_at", "2026-13-01T00:00:00.000Z"],
+    ["created_at", "created_at", null],
+    ["expires_at", "expires_at", "2026-11-01"],
+    ["run_id", "run_id", 7],
+    ["surface.x", "surface", { x: 1 }],
+    ["surface", "surface", []],
+    ["state", "state", null],
+    ["state.version", "state.version", 2],
+    ["state.format", "state.format", "errand.suspension"],
+    ["state.thread_id", "state.thread_id", "another"],
+    ["state.thread_id", "state.thread_id", null],
+    ["state.messages", "state.messages", {}],
+    ["state.messages[0]", "state.messages", [{}]],
+    ["state.calls", "state.calls", {}],
+    ["state.calls[0].call_id", "state.calls", [{ ...calls[0], call_id: 1 }]],
+    ["state.calls[0].category", "state.calls", [{ ...calls[0], category: "calls" }]],
+    ["state.calls[0].status", "state.calls", [{ ...calls[0], status: "done" }]],
+    ["state.calls[0]", "state.calls", [{ ...calls[0], outcome: "denial" }]],
+    ["state.calls[0]", "state.calls", [{ ...calls[0], content: null }]],
+    ["state.calls[0]", "state.calls", [{ ...calls[1], content: "{}" }]],
+    ["state.calls[0].more", "state.calls", [{ ...calls[0], more: 1 }]],
+    ["state.usage.tool_calls", "state.usage", { ...State.noUsage, tool_calls: -1 }],
+    ["state.usage.tool_calls", "state.usage", { ...State.noUsage, tool_calls: 0.5 }],
+    ["state.usage.more", "state.usage", { ...State.noUsage, more: 1 }],
+    ["requests.calls", "requests.calls", null],
+    ["requests.approvals", "requests.approvals", {}],
+    ["requests.approvals[0].kind", "requests.approvals", [{ ...requests.approvals[0], kind: 1 }]],
+    ["requests.calls[0].more", "requests.calls", [{ ...requests.calls[0], more: 1 }]],
+    ["requests.metadata.c1", "requests.metadata", { c1: {} }],
+    ["requests.more", "requests.more", 1]
+  ])(
+    "SUS-1 a shape that is wrong though its digest is right is no suspension, and says where: %s",
+    (path, at, wrong) => {
+      const { digest: _, ...rest } = copy(sealed) as Suspension.Suspension
+      const keys = at.split(".")
+      const holder = keys.slice(0, -1).reduce(
+        (value, key) => value[key] as never,
+        rest as unknown as Record<string, unknown>
+      )
+      holder[keys.at(-1)!] = wrong
+      const error = failed(Suspension.open({ ...rest, digest: Digest.seal([canonical(rest)], null) }, null))
+      assert.strictEqual(error.code, "suspension_invalid")
+      assert.strictEqual((error.details as { readonly path: string }).path, `suspension.${path}`)
+    }
+  )
 
   it("SUS-2 a host with keys refuses unkeyed suspensions and unknown keys, and accepts all of its own", () => {
     const reason = (value: Suspension.Suspension, keys: Digest.Keys | null) => {

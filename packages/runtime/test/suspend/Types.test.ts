@@ -1,10 +1,11 @@
 /** What the compiler refuses: each expected error is a misuse that would otherwise be found by the preflight (DCL-2). */
 import { assert, describe, it } from "@effect/vitest"
+import { Deferral, ModelTurn } from "@errand/runtime"
 import {
   AgentDefinition,
   ClientTool,
   ClientToolset,
-  type Harness,
+  Harness,
   type Pending,
   type RunResult
 } from "@errand/runtime/suspend"
@@ -88,6 +89,27 @@ describe("harness 1: types on both sides", () => {
         assert.isFalse(one.toolName === "other_tool")
       }
     }))
+
+  it("PRK-1 a harness without a model, an executor or approvals does not compile", () => {
+    const made = Harness.make(agent)
+    const program = Effect.flatMap(made, (harness) => harness.run({ prompt: "go" }))
+    const provided = Effect.provide(program, Deferral.layer)
+    // @ts-expect-error a model is missing
+    const noModel: Effect.Effect<unknown, unknown> = provided
+    // @ts-expect-error an executor and approvals are missing
+    const noExecutor: Effect.Effect<unknown, unknown> = Effect.provideService(
+      program,
+      ModelTurn,
+      new FakeModel([]).service
+    )
+    const whole: Effect.Effect<RunResult.RunResult<{ readonly answer: number }>, Harness.RunRefused> = Effect
+      .provideService(
+        provided,
+        ModelTurn,
+        new FakeModel([]).service
+      )
+    assert.strictEqual([noModel, noExecutor, whole].every(Effect.isEffect), true)
+  })
 
   it("RUN-7 the output has the type of its schema", () => {
     const output = (result: RunResult.RunResult<Output<Harness.Harness<{ readonly answer: number }, never>>>) =>
