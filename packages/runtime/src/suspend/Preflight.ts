@@ -44,6 +44,11 @@ export interface Input {
   /** Lets approvals of an unsigned suspension go on (SUS-2); false by default. */
   readonly trustUnsigned?: boolean | undefined
   readonly answerBytes?: number | undefined
+  /**
+   * For a recovery: whether the result of an external call is recorded already. Its tool is not looked at any more, and no
+   * tool of an approval is, since a recovery executes nothing that was approved (RSM-7, HRN-D26).
+   */
+  readonly recorded?: (callId: string) => boolean
 }
 
 /** The call that a step is about. */
@@ -232,15 +237,19 @@ export const check = (input: Input): Result.Result<ResumePlan, ResumeError> => {
   const malformed = checkRequests(requests)
   if (malformed !== null) return Result.fail(malformed)
 
-  const { tools } = input.surface
+  const { recorded, surface: { tools } } = input
+  const approvals = new Set(requests.approvals)
+  const isJudged = (request: Pending): boolean =>
+    recorded === undefined || !(approvals.has(request) || recorded(request.call_id))
+  const toolOf = (request: Pending) => isJudged(request) ? tools.get(request.tool_name) : undefined
   const limit = input.answerBytes ?? ResultsCheck.limits.answerBytes
-  const accepted = ResultsCheck.check(requests, input.results, tools, limit)
+  const accepted = ResultsCheck.check(requests, input.results, toolOf, limit)
   if (Result.isFailure(accepted)) return Result.fail(accepted.failure)
   const { answers, decisions } = accepted.success
 
   const open = checkState(requests, state)
   if (Result.isFailure(open)) return Result.fail(open.failure)
-  for (const request of [...requests.calls, ...requests.approvals]) {
+  for (const request of [...requests.calls, ...requests.approvals].filter(isJudged)) {
     const needed = answers.get(request.call_id)?._tag === "Success" || decisions.get(request.call_id)?.allow === true
     const changed = checkTool(request, tools.get(request.tool_name), needed)
     if (changed !== null) return Result.fail(changed)

@@ -96,12 +96,15 @@ const inOrder = (calls: ReadonlyArray<State.CallState>, steps: ReadonlyArray<Pre
  * that a suspension which expired meanwhile is accepted: its results came in time, or the resume had not begun.
  */
 export const check = (input: Input): Result.Result<RecoveryPlan, ResumeError> => {
-  const planned = Preflight.check({ ...input, now: 0 })
+  const later = input.laterState === null ? null : readState(input.laterState)
+  const recorded = (callId: string): boolean =>
+    later !== null && Result.isSuccess(later) &&
+    later.success.calls.find((call) => call.call_id === callId)?.status !== "pending"
+  const planned = Preflight.check({ ...input, now: 0, recorded })
   if (Result.isFailure(planned)) return Result.fail(planned.failure)
   const { steps, suspension } = planned.success
-  const later = input.laterState === null ? Result.succeed(suspension.state) : readState(input.laterState)
-  if (Result.isFailure(later)) return Result.fail(later.failure)
-  const state = later.success
+  if (later !== null && Result.isFailure(later)) return Result.fail(later.failure)
+  const state = later?.success ?? suspension.state
   const same = state.messages.length === suspension.state.messages.length
   if (!startsWith(state, suspension.state) || (same && !inOrder(state.calls, steps))) {
     const { callId, toolName } = steps[0]!

@@ -202,15 +202,18 @@ const readMetadata = (
   return metadata
 }
 
-/** Checks 7 to 10, in this order; `tools` are those of the current surface. What throws when it is looked at is invalid. */
+/** The tool of the current surface that a request is judged by; undefined where none is or none is needed. */
+export type ToolOf = (request: PendingRequest) => SurfaceTool | undefined
+
+/** Checks 7 to 10, in this order. What throws when it is looked at is invalid. */
 export const check = (
   requests: Requests,
   results: unknown,
-  tools: ReadonlyMap<string, SurfaceTool>,
+  toolOf: ToolOf,
   answerBytes: number
 ): Result.Result<Accepted, ResumeError> => {
   try {
-    return checked(requests, results, tools, answerBytes)
+    return checked(requests, results, toolOf, answerBytes)
   } catch (thrown) {
     const why = thrown instanceof Error ? clip(thrown.message, 200) : "something was thrown"
     return Result.fail(invalid("results", `could not be looked at: ${why}`))
@@ -220,7 +223,7 @@ export const check = (
 const checked = (
   requests: Requests,
   results: unknown,
-  tools: ReadonlyMap<string, SurfaceTool>,
+  toolOf: ToolOf,
   answerBytes: number
 ): Result.Result<Accepted, ResumeError> => {
   const given = readGiven(results)
@@ -228,9 +231,10 @@ const checked = (
   const incomplete = Results.coverage(requests, given)
   if (incomplete !== null) return Result.fail(incomplete)
   const decisions = new Map<string, Decided>()
-  for (const { call_id: callId, tool_name } of requests.approvals) {
+  for (const request of requests.approvals) {
+    const callId = request.call_id
     const path = formatPath("results.approvals", [callId])
-    const decision = readDecision(given.approvals[callId], path, tools.get(tool_name))
+    const decision = readDecision(given.approvals[callId], path, toolOf(request))
     if (Result.isFailure(decision)) {
       return Result.fail(new DeferredApprovalInvalid({ details: { callId, ...decision.failure } }))
     }
@@ -240,7 +244,7 @@ const checked = (
   for (const request of requests.calls) {
     const callId = request.call_id
     const path = formatPath("results.calls", [callId])
-    const answer = readAnswer(given.calls[callId], path, request, tools.get(request.tool_name), answerBytes)
+    const answer = readAnswer(given.calls[callId], path, request, toolOf(request), answerBytes)
     if (Result.isFailure(answer)) {
       return Result.fail(new DeferredResultsInvalid({ details: { callId, ...answer.failure } }))
     }

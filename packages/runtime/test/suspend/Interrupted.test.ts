@@ -89,6 +89,25 @@ describe("harness 5: recovery of a response with many calls", () => {
     }))
 })
 
+describe("harness 5: recovery without a tool", () => {
+  it.effect("RSM-1 RSM-7 an approval of a tool that is gone is asked again as it was, and can be denied", () =>
+    Effect.gen(function*() {
+      const tools = new Counted()
+      const harness = yield* harnessOf(
+        definition([tools.tool("write_file", "ask")]),
+        new FakeModel([{ calls: [call("w", "write_file", { path: "b" })] }])
+      )
+      const { suspension } = suspended(yield* harness.run({ prompt: "go" }))
+      const decided = (allow: boolean) => ({ calls: {}, approvals: { w: { allow } } }) as const
+      const fresh = yield* harnessOf(definition([]), new FakeModel([{ text: "done" }]))
+      const again = suspended(yield* fresh.recover(suspension, decided(true), suspension.state))
+      assert.deepStrictEqual(again.suspension.requests, suspension.requests)
+      assert.strictEqual(yield* codeOf(fresh.resume(again.suspension, decided(true))), "deferred_surface_mismatch")
+      completed(yield* fresh.resume(again.suspension, decided(false)))
+      assert.deepStrictEqual(tools.ran, [])
+    }))
+})
+
 describe("harness 5: one run, interrupted or not", () => {
   it.effect("RSM-6 RSM-7 what still runs in this process is not recovered beside itself, nor after its end", () =>
     Effect.gen(function*() {

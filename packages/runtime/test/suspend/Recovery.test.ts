@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Message } from "@errand/runtime"
-import { Recovery, Results, State, Suspension } from "@errand/runtime/suspend"
-import { calls, contents, failed, history, input, now, ok, results, stateOf } from "./Fixture.ts"
+import { ClientTool, ClientToolset, Recovery, Results, State, Suspension } from "@errand/runtime/suspend"
+import * as Schema from "effect/Schema"
+import { calls, contents, failed, history, input, now, ok, raw, results, stateOf, surfaceOf } from "./Fixture.ts"
 
 const recover = (overrides: Partial<Recovery.Input> = {}) =>
   Recovery.check({ ...input(), laterState: null, retrySafe: () => false, ...overrides })
@@ -109,6 +110,35 @@ describe("harness 5: recovery", () => {
     ["other calls", stateOf({ calls: calls.slice(1) }), "deferred_request_mismatch"]
   ])("RSM-7 a later state that does not continue the suspension is refused: %s", (_, laterState, code) => {
     assert.strictEqual(failed(recover({ laterState })).code, code)
+  })
+
+  it("RSM-7 HRN-D26 the tools of today judge only answers that are still to be applied", () => {
+    const nothing = surfaceOf({ clientToolsets: [], others: [] })
+    const stricter = ok(ClientTool.make({
+      name: "lookup_record",
+      description: "Looks a record up.",
+      parameters: Schema.Struct({ record_id: Schema.String }),
+      success: Schema.Struct({ title: Schema.Int })
+    }))
+    const other = surfaceOf({ clientToolsets: [ok(ClientToolset.make("crm", [stricter, raw]))] })
+    const answered = later(({ call_id }) => call_id === "c1" ? done : {})
+    const overridden = { ...results, approvals: { c2: { allow: true, arguments: { path: 1 } } } }
+    for (const surface of [nothing, other]) {
+      assert.deepStrictEqual(tags(recover({ surface, laterState: answered, results: overridden })), [
+        "c0 Completed",
+        "c1 Completed",
+        "c2 SuspendAgain",
+        "c3 Answered"
+      ])
+      const moved = stateOf({ messages: nextResponse, calls: [] })
+      assert.deepStrictEqual(tags(recover({ surface, laterState: moved })), [])
+    }
+    assert.strictEqual(failed(recover({ surface: nothing })).code, "deferred_surface_mismatch")
+    assert.strictEqual(
+      failed(recover({ surface: nothing, laterState: later(() => ({})) })).code,
+      "deferred_surface_mismatch"
+    )
+    assert.strictEqual(failed(recover({ surface: other })).code, "deferred_results_invalid")
   })
 
   it("RSM-8 a new prompt closes pending calls as unknown, or leaves them pending under the same id", () => {
