@@ -187,11 +187,21 @@ const differing = (
   return call.category === (category === "calls" ? "call" : "approval") ? null : "category"
 }
 
-/** Check 14 for one request. RSM-1: what does not need the tool any more is accepted when the tool is gone. */
-const checkTool = (request: Pending, tool: SurfaceTool | undefined, needed: boolean): ResumeError | null => {
+/**
+ * Check 14 for one request; `listed` is what the suspension's own surface says of the tool, undefined where the run did not
+ * offer it. RSM-1: what does not need the tool any more is accepted when the tool is gone.
+ */
+const checkTool = (
+  request: Pending,
+  listed: string | undefined,
+  tool: SurfaceTool | undefined,
+  needed: boolean
+): ResumeError | null => {
   if (tool === undefined && !needed) return null
-  if (tool !== undefined && tool.kind === request.kind && tool.fingerprint === request.fingerprint) return null
-  const { fingerprint, kind } = request
+  const { kind } = request
+  const fingerprint = listed ?? request.fingerprint
+  const isSame = fingerprint === request.fingerprint && tool?.kind === kind && tool.fingerprint === fingerprint
+  if (isSame) return null
   const current = tool === undefined ? null : { kind: tool.kind, fingerprint: tool.fingerprint }
   return new DeferredSurfaceMismatch({
     details: { callId: request.call_id, toolName: request.tool_name, suspended: { kind, fingerprint }, current }
@@ -251,7 +261,9 @@ export const check = (input: Input): Result.Result<ResumePlan, ResumeError> => {
   if (Result.isFailure(open)) return Result.fail(open.failure)
   for (const request of [...requests.calls, ...requests.approvals].filter(isJudged)) {
     const needed = answers.get(request.call_id)?._tag === "Success" || decisions.get(request.call_id)?.allow === true
-    const changed = checkTool(request, tools.get(request.tool_name), needed)
+    const name = request.tool_name
+    const listed = Object.hasOwn(suspension.surface, name) ? suspension.surface[name] : undefined
+    const changed = checkTool(request, listed, tools.get(name), needed)
     if (changed !== null) return Result.fail(changed)
   }
   return Result.succeed({ suspension, steps: open.success.map((call) => planned(call, accepted.success)) })

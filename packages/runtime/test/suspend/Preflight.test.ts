@@ -389,6 +389,19 @@ describe("harness 5: the preflight", () => {
     )
   })
 
+  it("14 SUS-6 the surface of the suspension counts as its requests do: one that disagrees with them is told", () => {
+    const other = new Map([...surface.fingerprints, ["lookup_record", "0".repeat(64)]])
+    const error = failed(Preflight.check(input({ suspension: sealed({ surface: other }) })))
+    assert.strictEqual(error.code, "deferred_surface_mismatch")
+    assert.deepInclude(error.details, {
+      callId: "c1",
+      suspended: { kind: "client", fingerprint: "0".repeat(64) },
+      current: { kind: "client", fingerprint: surface.tools.get("lookup_record")!.fingerprint }
+    } as never)
+    const without = new Map([...surface.fingerprints].filter(([name]) => name !== "lookup_record"))
+    ok(Preflight.check(input({ suspension: sealed({ surface: without }) })))
+  })
+
   it("RSM-2, faults A1 the plan holds every call of the response in the order of the model", () => {
     const { steps } = ok(Preflight.check(input(withMetadata({ c1: { seen: true } }))))
     assert.deepStrictEqual(steps, [
