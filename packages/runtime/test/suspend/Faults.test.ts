@@ -261,6 +261,20 @@ describe("faults of suspending, restarting and changed worlds", () => {
       completed(yield* cut(3))
     }))
 
+  it.effect("RSM-8 HRN-D39, faults H5 a state that was cut through a pair is not abandoned into a request", () =>
+    Effect.gen(function*() {
+      const { harness, model } = yield* rig({ calls: [call("a", "free_form")] }, { text: "no" })
+      const { state } = suspended(yield* harness.run({ prompt: "go" })).suspension
+      const orphan = JSON.stringify({
+        role: "tool",
+        results: [{ id: "z", name: "x", outcome: "success", content: "{}" }]
+      })
+      const cut = { ...state, messages: [orphan, ...state.messages] }
+      const result = yield* harness.abandon(cut, "on")
+      assert.strictEqual(result._tag === "Failed" && result.failure.code, "history_invalid")
+      assert.strictEqual(model.requests.length, 1)
+    }))
+
   it.effect("HRN-D39, faults H5 a history that was cut through a pair does not complete either", () =>
     Effect.gen(function*() {
       const { harness, model } = yield* rig({ calls: [call("l", "read_file")] }, { text: "ok" })

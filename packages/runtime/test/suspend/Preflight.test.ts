@@ -177,6 +177,7 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["10", "metadata for an unknown id", withMetadata({ c0: {} }), "deferred_metadata_invalid"],
   ["10", "metadata that is no JSON", withMetadata({ c1: { a: undefined } }), "deferred_metadata_invalid"],
   ["10", "metadata that is no object", withMetadata({ c1: 1 }), "deferred_metadata_invalid"],
+  ["10", "a list of metadata", withMetadata([]), "deferred_metadata_invalid"],
   ["10", "metadata with a reserved key", withMetadata({ c1: { a: { Policy: 1 } } }), "deferred_metadata_invalid"],
   ["10", "the largest metadata", withMetadata({ c1: metadataOf(65_536) }), null],
   ["10", "one byte more", withMetadata({ c1: metadataOf(65_537) }), "deferred_metadata_invalid"],
@@ -221,6 +222,13 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
       })
     })
   }, "deferred_request_completed"],
+  ["13", "another name of the request alone", {
+    suspension: withRequests({ calls: [requestOf("c1", "free_form", "{\"record_id\":\"7\"}"), requests.calls[1]!] }),
+    ...withCalls({ c1: { status: "success", value: 1 } })
+  }, "deferred_request_mismatch"],
+  ["13", "a request that is in the response and not in the state", {
+    suspension: sealed({ state: stateOf({ calls: calls.slice(0, 3) }) })
+  }, "deferred_request_mismatch"],
   ["13", "another name", { suspension: only("c1", { tool_name: "free_form" }) }, "deferred_request_mismatch"],
   [
     "13",

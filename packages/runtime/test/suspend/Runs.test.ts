@@ -159,6 +159,26 @@ describe("harness 3: arguments and bounds", () => {
       assert.deepInclude(failedRun(on).usage, { inputTokens: 6, modelRequests: 1 })
       assert.deepInclude(failedRun(on).state!.usage, { input_tokens: 12, model_requests: 2 })
     }))
+
+  it.effect("RUN-6 so does a run on a state, a recovery, and a prompt without answers", () =>
+    Effect.gen(function*() {
+      const usage = { inputTokens: 6, outputTokens: 4 }
+      const answers = { calls: { c1: { status: "success", value: 1 } }, approvals: {} } as const
+      for (const resumeUsage of [false, true]) {
+        const next = Effect.map(
+          runOf([{ calls: [call("c1", "free_form")], usage }, { text: "ok" }], { bounds: { tokens: 9 } }),
+          ({ harness, result }) => ({ harness, ...suspended(result) })
+        )
+        const recovered = yield* Effect.flatMap(next, ({ harness, suspension }) =>
+          harness.recover(suspension, answers, null, { resumeUsage }))
+        const abandoned = yield* Effect.flatMap(next, ({ harness, suspension }) =>
+          harness.abandon(suspension, "on", { resumeUsage }))
+        const forked = yield* Effect.flatMap(next, ({ harness, suspension }) =>
+          harness.run({ prompt: "on", state: ok(harness.fork(suspension)), resumeUsage }))
+        const tags = [recovered._tag, abandoned._tag, forked._tag]
+        assert.deepStrictEqual(new Set(tags), new Set([resumeUsage ? "Failed" : "Completed"]))
+      }
+    }))
 })
 
 describe("harness 3: output", () => {
