@@ -10,7 +10,8 @@ import * as Limits from "./Limits.ts"
 import * as Requests from "./Requests.ts"
 import { codes, messageCharacters } from "./WireError.ts"
 
-const id = Schema.String.check(Schema.isPattern(/^[!-~]{1,128}$/))
+// patterns of JSON Schema are those of the flag `u`; others are left out
+const id = Schema.String.check(Schema.isPattern(/^[!-~]{1,128}$/u))
 
 const schemaOf = (schema: Schema.Constraint) =>
   Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" }).schema

@@ -18,6 +18,9 @@ import { WireError } from "./WireError.ts"
 const empty = lazy(() => Schema.Record(Schema.String, Schema.Never))
 const accepted = lazy(() => Schema.Struct({ accepted: Schema.Literal(true) }))
 
+/** The pattern of a text that `trim` leaves something of. */
+const notBlank = "\\S"
+
 const bytes = (most: number) =>
   Schema.makeFilter<string>(
     (text) => {
@@ -25,7 +28,7 @@ const bytes = (most: number) =>
       const size = Json.byteLength(text)
       return size <= most || `has ${size} bytes, at most ${most} are allowed`
     },
-    { toJsonSchema: () => [{ minLength: 1, maxLength: most }, true] }
+    { toJsonSchema: () => [{ pattern: notBlank, maxLength: most }, true] }
   )
 
 const page = (limits: Limits.LimitValues) =>
@@ -58,17 +61,22 @@ const initializeResult = lazy((): Schema.Codec<InitializeResult, unknown> =>
   })
 )
 
-const descriptor = {
-  type: "object",
-  properties: {
-    name: { type: "string", pattern: "^client__[A-Za-z0-9_]+$" },
-    description: { type: "string", minLength: 1 },
-    input_schema: { type: "object", properties: { type: { const: "object" } }, required: ["type"] },
-    timeout_ms: { type: "integer" }
-  },
-  required: ["name", "description", "input_schema"],
-  additionalProperties: false
-}
+/** What JSON Schema can say of `client_tools`; `Registry.decode` says the rest. */
+const descriptors = ({ clientTools }: Limits.LimitValues) => ({
+  type: "array",
+  maxItems: clientTools.tools,
+  items: {
+    type: "object",
+    properties: {
+      name: { type: "string", maxLength: clientTools.name_bytes, pattern: "^client__[A-Za-z0-9_]+$" },
+      description: { type: "string", maxLength: clientTools.description_bytes, pattern: notBlank },
+      input_schema: { type: "object", properties: { type: { const: "object" } }, required: ["type"] },
+      timeout_ms: { type: "integer", minimum: clientTools.min_timeout_ms, maximum: clientTools.max_timeout_ms }
+    },
+    required: ["name", "description", "input_schema"],
+    additionalProperties: false
+  }
+})
 
 export type { HistoryEntry } from "./HistoryEntry.ts"
 
@@ -81,7 +89,7 @@ export const table = {
           Schema.isMaxLength(requiredLimit(limits.base, true)),
           Schema.isUnique()
         ),
-        client_tools: Schema.optionalKey(opaque({ type: "array", items: descriptor }))
+        client_tools: Schema.optionalKey(opaque(descriptors(limits)))
       }),
     result: initializeResult
   },

@@ -17,9 +17,12 @@ export const lazy = <A>(make: () => A): () => A => {
   return () => (made ??= { value: make() }).value
 }
 
-/** A member that travels as opaque JSON text; `json` is what JSON Schema says about it. */
+/**
+ * A member that travels as opaque JSON text; `json` is what JSON Schema says about it. `Any`, because what is said of an
+ * `Unknown` does not come through.
+ */
 export const opaque = (json: Record<string, unknown>): Schema.Codec<JsonText> =>
-  Schema.Unknown.check(
+  Schema.Any.check(
     Schema.makeFilter((value) => typeof value === "string" || "expected JSON", { toJsonSchema: () => json })
   ) as unknown as Schema.Codec<JsonText>
 
