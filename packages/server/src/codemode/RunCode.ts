@@ -27,6 +27,10 @@ import * as Sandbox from "./Sandbox.ts"
 const TIME_MS = 10_000
 const MEMORY_BYTES = 64 * 1024 * 1024
 
+/** The most that is granted, whatever the configuration says: what a timer counts to, and what the interpreter is built for. */
+const MOST_TIME_MS = 2_000_000_000
+const MOST_MEMORY_BYTES = 2 * 1024 * 1024 * 1024
+
 /** Calls that one piece of code may make, and how many of them at a time; searches count too. */
 const ASKS = 1000
 const ASKS_AT_A_TIME = 64
@@ -108,7 +112,8 @@ const fields = (
 export const make = Effect.fnUntraced(function*(bounds: Settings["codeMode"]) {
   const newId = yield* Ids.Generator
   const { clientTools: { result_bytes: max } } = yield* Limits.Limits
-  const { memory_bytes: memoryBytes = MEMORY_BYTES, time_ms: timeMs = TIME_MS } = bounds
+  const memoryBytes = Math.min(bounds.memory_bytes ?? MEMORY_BYTES, MOST_MEMORY_BYTES)
+  const timeMs = Math.min(bounds.time_ms ?? TIME_MS, MOST_TIME_MS)
 
   const execute = (call: ToolInvocation): Effect.Effect<ToolOutcome> => {
     const decoded = decode(call.arguments)

@@ -343,6 +343,14 @@ describe("program 3: errors and bounds of code", { timeout: 60_000 }, () => {
       )
     }))
 
+  it.effect("BLT-3 PGM-6 bounds beyond what a timer and the interpreter can hold are the largest that they can", () =>
+    Effect.gen(function*() {
+      for (const more of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+        assert.strictEqual(yield* value("return 1", { bounds: { time_ms: more } }), "1")
+        assert.strictEqual(yield* value("return 1", { bounds: { memory_bytes: more + 65_536 } }), "1")
+      }
+    }))
+
   it.effect("BLT-3 memory and stack are bounded, and the next code is not touched by it", () =>
     Effect.gen(function*() {
       const bounds = { memory_bytes: 20 * 1024 * 1024 }
