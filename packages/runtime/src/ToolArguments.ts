@@ -15,11 +15,14 @@ const MOST_DEPTH = 256
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string =>
-  String(typeof segment === "object" ? segment.key : segment)
+const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string => {
+  const key = typeof segment === "object" ? segment.key : segment
+  return typeof key === "number" ? `[${key}]` : `.${String(key)}`
+}
 
 const faultsOf = ({ issue }: Schema.SchemaError): string =>
-  issuesOf(issue).issues.map(({ message, path = [] }) => `${path.map(keyOf).join(".")}: ${message}`).join("; ")
+  issuesOf(issue).issues.map(({ message, path = [] }) => `${path.map(keyOf).join("").replace(/^\./, "")}: ${message}`)
+    .join("; ")
 
 /** A decoder whose failure is the outcome of the call; a member for which `opaque` holds stays lossless text. */
 export const decoder = <A>(

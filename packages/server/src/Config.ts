@@ -11,6 +11,11 @@ import * as SchemaIssue from "effect/SchemaIssue"
 
 const Pattern = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_.:-]*\*?$/), Schema.isMinLength(1))
 const Positive = Schema.Int.check(Schema.isGreaterThan(0))
+const Address = Schema.String.check(
+  Schema.makeFilter((text) =>
+    URL.canParse(text) && /^https?:/i.test(text) || "Expected an address that begins with http:// or https://"
+  )
+)
 
 /** A permission rule (HKS-1). */
 export const PermissionRule = Schema.Struct({
@@ -47,7 +52,7 @@ export type McpServer = typeof McpServer.Type
 /** The config file's content. */
 export const Config = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
-  base_url: Schema.optionalKey(Schema.String),
+  base_url: Schema.optionalKey(Address),
   instructions: Schema.optionalKey(Schema.String),
   catalog: Schema.optionalKey(Schema.Literals(["full", "compact"])),
   permissions: Schema.optionalKey(Schema.Array(PermissionRule)),
@@ -68,6 +73,11 @@ export type Config = typeof Config.Type
 
 const standard = SchemaIssue.makeFormatterStandardSchemaV1()
 
+const placeOf = (step: PropertyKey | { readonly key: PropertyKey }): string => {
+  const key = typeof step === "object" ? step.key : step
+  return typeof key === "number" ? `[${key}]` : `.${Diagnosis.quoted(String(key))}`
+}
+
 /** Decodes the text of a config file; the failure is a message with the path of the first fault. */
 export const decode = (text: string): Result.Result<Config, string> => {
   const parsed = Json.parse(text)
@@ -75,7 +85,6 @@ export const decode = (text: string): Result.Result<Config, string> => {
   const decoded = Schema.decodeUnknownResult(Config, { onExcessProperty: "error" })(parsed.success)
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
   const [first] = standard(decoded.failure.issue).issues
-  const path = (first?.path ?? []).map((step) => Diagnosis.quoted(String(typeof step === "object" ? step.key : step)))
-    .join(".")
+  const path = (first?.path ?? []).map(placeOf).join("").replace(/^\./, "")
   return Result.fail(`${path === "" ? "the file" : path}: ${first?.message ?? "is not valid"}`)
 }

@@ -204,7 +204,7 @@ describe("PGM-6 settings", () => {
       assert.match(yield* fault("{"), /^config: is no valid JSON: /)
       assert.match(yield* fault("{\"modle\":\"x\"}"), /^config: modle: /)
       assert.match(yield* fault("{\"turn_limit\":0}"), /^config: turn_limit: /)
-      assert.match(yield* fault("{\"permissions\":[{\"tool\":\"*\"}]}"), /^config: permissions\.0\.allow: /)
+      assert.match(yield* fault("{\"permissions\":[{\"tool\":\"*\"}]}"), /^config: permissions\[0\]\.allow: /)
     }))
 
   it.effect("CLS-3 WIR-50 what is named as a file is refused, and not waited for, when it is none", () =>
