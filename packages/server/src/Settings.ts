@@ -9,7 +9,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { closeSync, constants, fstatSync, open, readFile } from "node:fs"
-import { homedir } from "node:os"
+import { homedir, userInfo } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import * as Config from "./Config.ts"
 import type { Options } from "./Options.ts"
@@ -74,8 +74,9 @@ const readConfig = Effect.fnUntraced(function*(path: string, mustExist: boolean)
   return yield* new ConfigurationInvalid({ message: `config: ${decoded.failure}` })
 })
 
-/** Where sessions live when nobody says otherwise. */
-export const homeOf = (options: Options): string => resolve(options.home ?? join(homedir(), ".errand"))
+/** Where sessions live, by default in the home directory of the user; a `HOME` that is empty says nothing of it. */
+export const homeOf = (options: Options): string =>
+  resolve(options.home ?? join(homedir() || userInfo().homedir, ".errand"))
 
 /** Reads the config file and settles what holds. */
 export const load = Effect.fnUntraced(function*(options: Options) {

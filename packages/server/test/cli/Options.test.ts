@@ -7,13 +7,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { execFileSync } from "node:child_process"
-import { homedir } from "node:os"
+import { homedir, userInfo } from "node:os"
 import { join } from "node:path"
 import { errand } from "../../src/cli/Commands.ts"
 import { parse } from "../../src/cli/Serve.ts"
 import * as Model from "../../src/Model.ts"
 import * as Options from "../../src/Options.ts"
-import { load, type Settings } from "../../src/Settings.ts"
+import { homeOf, load, type Settings } from "../../src/Settings.ts"
 import { temporary } from "./Binary.ts"
 
 const entries = Object.entries(Options.entries) as ReadonlyArray<[Options.OptionName, Options.OptionEntry]>
@@ -183,6 +183,17 @@ describe("PGM-6 settings", () => {
       const { home: usual } = yield* settle({ config: home.file("c.json", "{}") }, {})
       assert.strictEqual(usual, join(homedir(), ".errand"))
     }))
+
+  it("PGM-1 BLT-6 an empty HOME does not put the sessions into the working directory", () => {
+    const { HOME } = process.env
+    try {
+      process.env["HOME"] = ""
+      assert.strictEqual(homeOf(Result.getOrThrow(Options.decode({}))), join(userInfo().homedir, ".errand"))
+    } finally {
+      if (HOME === undefined) delete process.env["HOME"]
+      else process.env["HOME"] = HOME
+    }
+  })
 
   it.effect("PGM-6 a config file that was named must exist, and its faults are told with their path", () =>
     Effect.gen(function*() {
