@@ -40,8 +40,8 @@ const MOST_WORDS = 32
  * description. A query without words finds all, in catalog order.
  */
 export const search = (tools: ReadonlyArray<OfferedTool>, query: string): ReadonlyArray<OfferedTool> => {
-  const words = query.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "")
-    .slice(0, MOST_WORDS)
+  const words: Array<string> = []
+  for (const [word] of query.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) if (words.push(word) === MOST_WORDS) break
   if (words.length === 0) return tools
   const scored = tools.map((tool) => {
     const name = tool.name.toLowerCase()

@@ -17,6 +17,8 @@ export const source = `(host, mark) => {
   const read = (text) => text.includes(mark) ? parse(text, revive) : parse(text)
 
   const digits = (value) => typeof value === "bigint" ? mark + value : value
+  // the host reads a text up to its first NUL, so each goes to it quoted
+  const quoted = (text) => stringify(String(text))
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
   const replacing = (replacer) => {
     if (typeof replacer === "function") {
@@ -71,7 +73,7 @@ export const source = `(host, mark) => {
     new Promise((resolve, reject) => {
       const { stack } = new Error()
       const id = ++last
-      const refusal = host.ask(id, what, name, args)
+      const refusal = host.ask(id, what, quoted(name), args)
       if (refusal !== undefined) return reject(failure(read(refusal), stack))
       waiting.set(id, { resolve, reject, stack })
     })
@@ -80,13 +82,13 @@ export const source = `(host, mark) => {
     describe: (name) => ask("describe", String(name), ""),
     call: async (name, args) => ask("call", String(name), args === undefined ? "{}" : write(args) ?? "null")
   })
-  const log = (...values) => host.log(values.map(show).join(" "))
+  const log = (...values) => host.log(quoted(values.map(show).join(" ")))
   const console = Object.freeze({ log, info: log, warn: log, error: log, debug: log })
 
   const finish = (value) => {
     if (value === undefined) return host.end("Nothing", "")
     const json = typeof value === "string" ? undefined : write(value)
-    return json === undefined ? host.end("Text", show(value)) : host.end("Json", json)
+    return json === undefined ? host.end("Text", quoted(show(value))) : host.end("Json", json)
   }
   return {
     settle: (id, ok, text) => {
@@ -97,7 +99,7 @@ export const source = `(host, mark) => {
     },
     run: (main) => {
       (async () => finish(await main(tools, console)))().catch((error) =>
-        host.end("Failed", [show(error), ...places(error)].join("\\n"))
+        host.end("Failed", quoted([show(error), ...places(error)].join("\\n")))
       )
     }
   }

@@ -17,7 +17,7 @@ export interface Job {
   /** Asks that may be made in all, and at a time. */
   readonly asks: number
   readonly asksAtATime: number
-  /** Characters of one call's arguments. */
+  /** Characters of one call's arguments, and of a name or a text to search for. */
   readonly argumentsCharacters: number
   /** Marks an integer in JSON that a double cannot hold: a string of this mark and the digits. */
   readonly mark: string

@@ -51,7 +51,7 @@ const failed = (message: string): void => end({ _tag: "Failed", message })
 const refuse = (code: string, message: string): string => JSON.stringify({ code, message })
 
 /** What must be true of an ask; the refusal otherwise. */
-const refusal = (args: string): string | undefined => {
+const refusal = (name: string, args: string): string | undefined => {
   if (made >= job.asks) return refuse("too_many_calls", `The code made ${job.asks} calls, which is its limit.`)
   if (open >= job.asksAtATime) {
     return refuse(
@@ -59,9 +59,9 @@ const refusal = (args: string): string | undefined => {
       `${job.asksAtATime} calls are in flight, which is the limit; await some of them first.`
     )
   }
-  if (args.length > job.argumentsCharacters) {
-    return refuse("payload_limit", `The arguments have more than ${job.argumentsCharacters} characters.`)
-  }
+  const most = job.argumentsCharacters
+  if (args.length > most) return refuse("payload_limit", `The arguments have more than ${most} characters.`)
+  if (name.length > most) return refuse("payload_limit", `The text has more than ${most} characters.`)
   return undefined
 }
 
@@ -76,19 +76,22 @@ const problemOf = (vm: QuickJSContext, error: QuickJSHandle): string => {
 
 const start = (vm: QuickJSContext): void => {
   const text = (handle: QuickJSHandle | undefined) => handle === undefined ? "" : vm.getString(handle)
+  const unquoted = (handle: QuickJSHandle | undefined) => JSON.parse(text(handle)) as string
   const host = vm.newObject()
   const give = (name: string, body: (...args: Array<QuickJSHandle>) => QuickJSHandle | undefined) =>
     vm.newFunction(name, (...args) => body(...args) ?? vm.undefined).consume((handle) => vm.setProp(host, name, handle))
-  give("ask", (id, what, name, args) => {
-    const refused = refusal(text(args))
+  give("ask", (id, what, quotedName, json) => {
+    const name = unquoted(quotedName)
+    const args = text(json)
+    const refused = refusal(name, args)
     if (refused !== undefined) return vm.newString(refused)
     made++
     open++
-    post({ _tag: "Ask", id: vm.getNumber(id!), what: text(what) as Ask["what"], name: text(name), args: text(args) })
+    post({ _tag: "Ask", id: vm.getNumber(id!), what: text(what) as Ask["what"], name, args })
     return undefined
   })
   give("log", (line) => {
-    const whole = `${text(line)}\n`
+    const whole = `${unquoted(line)}\n`
     const room = logLeft > 0 ? 0 : job.logCharacters - log.length
     // a pair is kept whole or not at all
     const kept = whole.slice(0, room).replace(/[\ud800-\udbff]$/, "")
@@ -98,13 +101,10 @@ const start = (vm: QuickJSContext): void => {
   })
   give("end", (tag, value) => {
     const _tag = text(tag) as Outcome["_tag"]
-    end(
-      _tag === "Json" ? { _tag, json: text(value) } : _tag === "Text" ?
-        { _tag, text: text(value) }
-        : _tag === "Nothing"
-        ? { _tag }
-        : { _tag, message: text(value) }
-    )
+    if (_tag === "Nothing") end({ _tag })
+    else if (_tag === "Json") end({ _tag, json: text(value) })
+    else if (_tag === "Text") end({ _tag, text: unquoted(value) })
+    else end({ _tag, message: unquoted(value) })
     return undefined
   })
 

@@ -87,6 +87,32 @@ describe("program 3: what code returns", { timeout: 60_000 }, () => {
       assert.deepInclude(told, { structured: "[true,true,3000]" as JsonText })
     }))
 
+  it.effect("BLT-3 PRM-4 faults E2 no text of code ends at a NUL: what it returns, logs, throws, and what it calls by name", () =>
+    Effect.gen(function*() {
+      const nul = "a\0b"
+      assert.deepStrictEqual(yield* run("return 'a\\0b'"), { _tag: "Success", text: nul })
+      assert.deepStrictEqual(yield* run("console.log('a\\0b')"), { _tag: "Success", text: `${nul}\n` })
+      assert.include(yield* fault("throw new Error('a\\0b')"), nul)
+      assert.strictEqual(yield* value("return 'a\\0b'.length"), "3")
+      assert.strictEqual(yield* value("return (await tools.call('a\\0b', {})).text"), undefined)
+      assert.deepStrictEqual(yield* run("return (await tools.call('a\\0b', {k: '\\0'})).text"), {
+        _tag: "Success",
+        text: `${nul} {"k":"\\u0000"}`
+      })
+      assert.deepStrictEqual(yield* run(`return '${nul}'.length + /* \0 */ 0`), {
+        _tag: "Success",
+        text: "",
+        structured: "3" as JsonText
+      })
+    }))
+
+  it.effect("BLT-3 faults E1 half an emoji that code returns or logs is one character, and a failure inside a value", () =>
+    Effect.gen(function*() {
+      const outcome = yield* run("console.log('x\\ud83d'); return '\\ud83dy'")
+      assert.strictEqual(outcome._tag === "Success" ? outcome.text.toWellFormed() : "", "x\ufffd\n\ufffdy")
+      assert.match(yield* fault("return ['\\ud83d']"), /lone surrogate/)
+    }))
+
   it.effect("BLT-3 a returned value is bounded like every result, and the text says what was left out", () =>
     Effect.gen(function*() {
       const fits = yield* run("return {s: 'x'.repeat(32_768 - 8)}")
@@ -409,6 +435,18 @@ describe("program 3: errors and bounds of code", { timeout: 60_000 }, () => {
         { nested }
       )
       assert.deepStrictEqual(seen, [1024 * 1024, "{}", "5", "null"])
+    }))
+
+  it.effect("BLT-3 WIR-33 names and searches have the same bound: what is beyond is not copied to the server", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const nested = () => Effect.sync((): ToolOutcome => ({ _tag: "Success", text: String(++asked) }))
+      const long = "'x'.repeat(1024 * 1024 + 1)"
+      for (const ask of [`tools.call(${long}, {})`, `tools.search(${long})`, `tools.describe(${long})`]) {
+        assert.match(yield* fault(`await ${ask}`, { nested }), /payload_limit/)
+      }
+      assert.strictEqual(asked, 0)
+      assert.strictEqual(yield* value("return await tools.search('x'.repeat(1024 * 1024))"), "[]")
     }))
 })
 
