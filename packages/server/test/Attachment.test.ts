@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { SessionStore } from "@errand/server"
 import { TestServer } from "@errand/testing"
-import { Effect, Layer } from "effect"
+import { Deferred, Effect, Layer } from "effect"
 
 const call = { name: "client__a", arguments: {} }
 const a = [TestServer.tool("client__a")]
@@ -46,6 +46,59 @@ describe("sections 3 and 4: what cannot change, and when", () => {
       yield* peer.ok("session.open", { session_id })
       const next = yield* peer.ok("session.create")
       assert.deepInclude(yield* peer.ok("status"), { session_id: next["session_id"], run_id: null, pending_calls: 0 })
+    }))
+
+  it.effect("TRN-1 of two reasons the session is told first: another one than the attached, and a run that is active", () =>
+    Effect.gen(function*() {
+      const { peer } = yield* TestServer.start({ script: [{ tool_calls: [call] }] })
+      const former = yield* TestServer.session(peer, a)
+      const { session_id } = yield* peer.ok("session.create")
+      yield* peer.ok("turn.start", { session_id, prompt: "go" })
+      yield* peer.event("client.tool.call")
+      assert.strictEqual(yield* peer.code("turn.start", { session_id: former, prompt: "x" }), "session_not_attached")
+      assert.strictEqual(yield* peer.code("turn.start", { session_id, prompt: "x" }), "run_active")
+    }))
+
+  it.effect("SES-2 attaching another session releases the former, and one that cannot be opened changes nothing", () =>
+    Effect.gen(function*() {
+      const store = Layer.succeed(SessionStore, yield* Effect.provide(SessionStore, SessionStore.layerMemory))
+      const one = (yield* TestServer.start({ store })).peer
+      const two = (yield* TestServer.start({ store })).peer
+      const first = yield* TestServer.session(one)
+      const second = yield* TestServer.session(two)
+      assert.strictEqual(yield* two.code("session.open", { session_id: first }), "session_locked")
+      assert.strictEqual(yield* two.code("session.open", { session_id: "none" }), "session_not_found")
+      assert.deepInclude(yield* two.ok("status"), { session_id: second })
+      yield* two.ok("turn.start", { session_id: second, prompt: "go" })
+      yield* two.event("run.finished")
+      yield* one.ok("session.create")
+      yield* two.ok("session.open", { session_id: first })
+      // opened again it stays as it is
+      assert.deepInclude(yield* two.ok("session.open", { session_id: first }), { entries: 0 })
+      yield* one.ok("session.open", { session_id: second })
+    }))
+
+  it.effect("WIR-5 LIF-9 what concerns sessions takes effect in the order of the requests; status waits for none of it", () =>
+    Effect.gen(function*() {
+      const memory = yield* Effect.provide(SessionStore, SessionStore.layerMemory)
+      const go = yield* Deferred.make<void>()
+      const store = Layer.succeed(SessionStore, {
+        ...memory,
+        list: (request) => Effect.andThen(Deferred.await(go), memory.list(request))
+      })
+      const { peer } = yield* TestServer.start({ store })
+      const session_id = yield* TestServer.session(peer)
+      const list = peer.post("session.list")
+      const turn = peer.post("turn.start", { session_id, prompt: "go" })
+      const create = peer.post("session.create")
+      assert.deepInclude(yield* peer.ok("status"), { session_id, run_id: null })
+      assert.lengthOf(peer.events("run.started"), 0)
+      yield* Deferred.succeed(go, undefined)
+      assert.lengthOf((yield* peer.response(list)).result?.["sessions"] as [], 1)
+      assert.isDefined((yield* peer.response(turn)).result)
+      yield* peer.response(create)
+      const ids = peer.frames.flatMap((frame) => "id" in frame ? [frame.id] : [])
+      assert.deepStrictEqual(ids.filter((id) => id === list || id === turn || id === create), [list, turn, create])
     }))
 
   it.effect("RES-4 LIF-1 a negotiated result is a method from the start, and has the readiness errors of all", () =>
