@@ -42,7 +42,8 @@ export interface Meters {
   ) => void
   readonly call: (seconds: number, of: Attributes) => void
   readonly pending: (calls: number) => void
-  readonly tool: (of: Attributes) => void
+  /** One call of a tool that ended; the name is as the model wrote it. */
+  readonly tool: (name: string, outcome: string) => void
   readonly run: (of: Attributes) => void
   /** One event that was queued, or found no room. */
   readonly event: (name: string, queued: boolean) => void
@@ -51,10 +52,17 @@ export interface Meters {
   readonly depth: (frames: number) => void
 }
 
+/** Models make up names of tools; as many as these are counted apart, and the rest as one. */
+const MOST_TOOL_NAMES = 256
+const OTHER = "_OTHER"
+
 /** Meters that write to the metrics of a context. */
 export const make = (context: Context.Context<never>): Meters => {
   const write = <I, S>(metric: Metric.Metric<I, S>, value: I, attributes: Attributes): void =>
     Metric.withAttributes(metric, attributes).updateUnsafe(value, context)
+  const named = new Set<string>()
+  const known = (name: string): string =>
+    named.has(name) || (named.size < MOST_TOOL_NAMES && named.add(name)) ? name : OTHER
   return {
     request: (seconds, { input, output }, of) => {
       write(requests, seconds, of)
@@ -63,7 +71,7 @@ export const make = (context: Context.Context<never>): Meters => {
     },
     call: (seconds, of) => write(waits, seconds, of),
     pending: (calls) => write(pending, calls, {}),
-    tool: (of) => write(tools, 1, of),
+    tool: (name, outcome) => write(tools, 1, { "gen_ai.tool.name": known(name), "errand.tool.outcome": outcome }),
     run: (of) => write(runs, 1, of),
     waiting: (events) => write(waiting, events, {}),
     frame: (direction) => write(frames, 1, { "network.io.direction": direction }),

@@ -143,9 +143,7 @@ const errorOf = (exit: Exit.Exit<unknown, ModelFailed>): string | null =>
 
 const count = (meters: Meters.Meters, { data, event }: Events.ServerEvent): void => {
   if (event === "run.finished") meters.run({ "errand.run.status": data.status })
-  if (event === "tool.activity" && data.status !== "running") {
-    meters.tool({ "gen_ai.tool.name": data.name, "errand.tool.outcome": data.status })
-  }
+  if (event === "tool.activity" && data.status !== "running") meters.tool(data.name, data.status)
 }
 
 type Attributes = Readonly<Record<string, string | number>>

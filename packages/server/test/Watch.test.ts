@@ -238,6 +238,25 @@ describe("OBS-1 spans", () => {
       assert.deepStrictEqual(yield* waiting, [{ value: 0 }])
     }))
 
+  it.effect("OBS-1 names that a model makes up are no series without end: beyond 256 they are counted as one", () =>
+    Effect.gen(function*() {
+      const registry = new Map()
+      const watch = yield* Watch.make(yield* Tracer.Tracer, registry)
+      const outbox = watch.outbox({ enqueue: () => undefined, offer: () => true })
+      for (let n = 0; n < 1000; n++) {
+        outbox.enqueue(activity(`a${n}`, "running", { name: `made_up_${n}` }))
+        outbox.enqueue(activity(`a${n}`, "error", { name: `made_up_${n}` }))
+      }
+      outbox.enqueue(activity("b", "success", { name: "made_up_7" }))
+      const metrics = yield* Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry)
+      const counts = metrics.flatMap((one) =>
+        one.id === "errand.tool_call.count" ? [[Object.values(one.attributes ?? {}).join(" "), one.state]] : []
+      )
+      assert.strictEqual(counts.length, 258)
+      assert.deepInclude(counts, ["_OTHER error", { count: 744, incremental: true }])
+      assert.deepInclude(counts, ["made_up_7 success", { count: 1, incremental: true }])
+    }))
+
   it.effect("OBS-1 the frames of a connection are counted both ways, and the queue's depth is told", () =>
     Effect.gen(function*() {
       const registry = new Map()

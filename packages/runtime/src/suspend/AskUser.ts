@@ -12,7 +12,7 @@ import * as Results from "./Results.ts"
 
 /** Characters are code points, as in the JSON Schema that is derived (HRN-D1). */
 const text = (maxLength: number, description: string) =>
-  Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxCodePoints(maxLength)).annotate({ description })
+  Schema.String.check(Schema.isPattern(/\S/u), Schema.isMaxCodePoints(maxLength)).annotate({ description })
 
 /** What a person or a program tells apart by a text needs a text of its own. */
 const apart = <Key extends string>(key: Key) =>

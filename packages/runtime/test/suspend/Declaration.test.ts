@@ -443,6 +443,11 @@ describe("harness 1: ask_user", () => {
     assert.isFalse(fits({ questions: [question("h".repeat(25))] }))
   })
 
+  it("HRN-D1 ask_user tells the model in its schema that no text may be blank, and how long each is", () => {
+    const told = AskUser.tool.parameters.matchAll(/"pattern":"\\\\S","maxLength":(\d+)/g)
+    assert.deepStrictEqual([...told].map(([, most]) => most), ["24", "1000", "80", "400"])
+  })
+
   it("HRN-D1 HRN-D27 ask_user counts code points, as the schema does that the model is told", () => {
     const misfit = (args: object) => AskUser.tool.checkArguments(JSON.stringify({ questions: [args] }))
     const labels = (label: string) => ({ options: [option(label), option("b")] })
