@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Queue, Schema, Stream } from "effect"
-import { existsSync, mkdtempSync, readFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -173,7 +173,11 @@ describe("a server of one's own", () => {
 
   it.live("making a client that is interrupted leaves no process behind", () =>
     Effect.gen(function*() {
-      const file = join(mkdtempSync(join(tmpdir(), "errand-client-")), "pid")
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "errand-client-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+      )
+      const file = join(folder, "pid")
       const script = `require("node:fs").writeFileSync(${
         JSON.stringify(file)
       }, String(process.pid)); setInterval(() => {}, 999)`

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { JsonText } from "@errand/protocol"
 import type { HookedCall, HookRejected } from "@errand/runtime"
 import { Context, Effect, Fiber, Layer } from "effect"
-import { existsSync, mkdtempSync, readFileSync, realpathSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ProcessGroups } from "../../src/builtins/ProcessGroup.ts"
@@ -29,7 +29,10 @@ const hook = (event: "before" | "after", script: string, extra: Partial<HookComm
 const says = (answer: unknown) => `cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`
 
 const make = Effect.fnUntraced(function*(hooks: ReadonlyArray<HookCommand>) {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "hooks-")))
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "errand-hooks-")))),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  )
   const groups = Context.get(yield* Layer.build(ProcessGroups.layer), ProcessGroups)
   return { folder, hooks: HookCommands.make(hooks, groups, folder)! }
 })

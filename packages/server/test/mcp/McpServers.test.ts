@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fixture, runs, start, until } from "./McpRig.ts"
@@ -196,7 +196,10 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
 
   it.effect("BLT-5 WIR-40 each time that it is lost a server is started again after twice as long, 30 s at most", () =>
     Effect.gen(function*() {
-      const folder = mkdtempSync(join(tmpdir(), "mcp-"))
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "errand-mcp-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+      )
       const { args, command } = fixture() as { readonly args: ReadonlyArray<string>; readonly command: string }
       // born once, and never again
       const script = "test -e born && exit 1; touch born; exec \"$0\" \"$@\""
