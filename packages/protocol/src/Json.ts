@@ -13,7 +13,7 @@ import * as Limits from "./Limits.ts"
 export { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 export { JsonFault, type Rule } from "./JsonScanner.ts"
 
-/** How deep containers may nest; the outermost counts as one, and the default is FRM-5's. At most 1,000. */
+/** How deep containers may nest; the outermost counts as one, and the default is FRM-5's. At most 1,001. */
 export interface ReadOptions {
   readonly maxDepth?: number | undefined
 }

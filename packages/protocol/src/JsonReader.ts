@@ -11,8 +11,11 @@ import { JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 /** Chooses the members that are left unbuilt, by key and by the depth of the object that holds them. */
 export type Choose = (key: string, depth: number) => boolean
 
-/** The deepest nesting that any reader or writer accepts, whatever it was asked for; keeps recursion safe. */
+/** The deepest nesting of a value that a program hands over. */
 export const deepest = 1000
+
+/** The deepest nesting that any reader accepts, whatever it was asked for: such a value with an object around it. */
+const deepestText = deepest + 1
 
 /** Makes objects that inherit nothing. Unlike those of `Object.create(null)` they are fast to build and to read. */
 export const Dictionary = function() {} as unknown as new() => Record<string, unknown>
@@ -38,7 +41,7 @@ export class Reader extends Strings {
 
   constructor(text: string, maxDepth: number, lossless: boolean, choose: Choose | undefined) {
     super(text)
-    this.maxDepth = Math.min(maxDepth, deepest)
+    this.maxDepth = Math.min(maxDepth, deepestText)
     this.lossless = lossless
     this.choose = choose
   }

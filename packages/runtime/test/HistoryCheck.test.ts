@@ -95,6 +95,12 @@ describe("SES-11 the check", () => {
       assert.deepStrictEqual(of(text), ["arguments 0.0"], text)
     }
   })
+  it("SES-11 HRN-D2 the deepest value that an answer may hold is content, and a deeper one is none", () => {
+    const content = (depth: number) => withContent(`{"text":"","structured":${"[".repeat(depth)}${"]".repeat(depth)}}`)
+    assert.deepStrictEqual(rules(assistant(a), content(1000)), [])
+    assert.deepStrictEqual(rules(assistant(a), content(1001)), ["content 1.0"])
+  })
+
   it("SES-11 contents and provider data are JSON text", () => {
     assert.deepStrictEqual(rules(assistant(a), withContent("5")), [])
     assert.deepStrictEqual(rules(assistant(a), withContent("{\"text\":")), ["content 1.0"])
