@@ -22,6 +22,7 @@ import { publint } from "publint"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const names = ["protocol", "runtime", "models", "client", "server", "testing"]
+const license = readFileSync(join(root, "LICENSE"), "utf8")
 const bin = (name: string) => join(root, "node_modules/.bin", name)
 
 const packed = (folder: string, name: string): string => {
@@ -84,6 +85,8 @@ describe("packages that install", () => {
         execFileSync("tar", ["-xzf", tarballs.get(name)!, "-C", unpacked])
         const files = readdirSync(join(unpacked, "package"), { recursive: true, encoding: "utf8" })
         assert.isFalse(files.some((file) => file.endsWith(".tsbuildinfo") || file.includes("test")), name)
+        assert.includeMembers(files, ["README.md", "package.json"], name)
+        assert.strictEqual(readFileSync(join(unpacked, "package/LICENSE"), "utf8"), license, name)
         cpSync(join(unpacked, "package"), join(modules, "@errand", name), { recursive: true })
         const manifest = JSON.parse(readFileSync(join(modules, "@errand", name, "package.json"), "utf8"))
         for (
