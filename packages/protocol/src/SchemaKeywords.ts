@@ -1,7 +1,8 @@
 /**
  * What each keyword of a JSON Schema asks of a value (section 8).
  *
- * Rule: values are judged without loss, and a keyword whose own value has a wrong type constrains nothing.
+ * Rule: a keyword whose own value has a wrong type constrains nothing. Values are equal by their digits (`enum`, `const`,
+ * `uniqueItems`); bounds of numbers and `multipleOf` are judged as doubles.
  */
 import * as Decimal from "./Decimal.ts"
 import * as InputSchema from "./InputSchema.ts"
