@@ -37,7 +37,7 @@ export class ToolsInvalid extends Data.TaggedError("ToolsInvalid")<{
 export const load = Effect.fnUntraced(function*(
   file: string
 ): Effect.fn.Return<ReadonlyArray<ToolHandler>, FileUnreadable | ToolsInvalid> {
-  yield* readable(file, stat(file))
+  yield* readable(file, () => stat(file))
   const invalid = (...faults: ReadonlyArray<string>) => new ToolsInvalid({ file, faults })
   const module = yield* Effect.tryPromise({
     try: () => import(pathToFileURL(resolve(file)).href) as Promise<{ readonly default?: unknown }>,
@@ -63,12 +63,12 @@ export const loadToolkit = Effect.fnUntraced(function*(file: string) {
 /** The descriptors in a file, as the JSON array that a client would send. */
 export const descriptors = (file: string): Effect.Effect<string, FileUnreadable | ToolsInvalid> =>
   extname(file) === ".json"
-    ? readable(file, readFile(file, "utf8"))
+    ? readable(file, () => readFile(file, "utf8"))
     : Effect.map(load(file), (tools) => `[${tools.map(({ declaration }) => ClientTool.effective(declaration)).join()}]`)
 
-const readable = <A>(file: string, read: Promise<A>): Effect.Effect<A, FileUnreadable> =>
+const readable = <A>(file: string, read: () => Promise<A>): Effect.Effect<A, FileUnreadable> =>
   Effect.tryPromise({
-    try: () => read,
+    try: read,
     catch: (error) => {
       const reason = error instanceof Error && "code" in error ? String(error.code) : "unknown reason"
       return new FileUnreadable({ file, reason })
