@@ -4,7 +4,7 @@
  * Rule: no number is rounded silently. A text is turned into a value that tells whether it is the same; a value is
  * turned into a text only if no digit of it can have been lost before.
  */
-import { Json } from "@errand/protocol"
+import { Decimal, Json } from "@errand/protocol"
 import type { JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 
@@ -24,7 +24,7 @@ export const fromText = (text: string): Parsed => {
   let exact = true
   const plain = (node: Json.JsonNode): unknown => {
     if (node instanceof Json.JsonNumber) {
-      if (isHeld(node.text)) return Number(node.text)
+      if (Decimal.isExact(node.text)) return Number(node.text)
       exact = false
       return node.text
     }
@@ -68,24 +68,7 @@ const first = <K>(entries: Iterable<readonly [K, Json.JsonNode]>, path: (key: K)
   return undefined
 }
 
-/**
- * Whether a double holds just what the text says; each spelling of a number counts as that number. The digits decide,
- * since no double is a power of ten away from the text that it was read from.
- */
-const isHeld = (text: string): boolean => digits(text) === digits(String(Number(text)))
-
 const isKnown = (text: string): boolean => {
   const value = Number(text)
-  return Number.isInteger(value) ? Number.isSafeInteger(value) : digits(text).length <= 15
-}
-
-/** The significant digits of a number, from the first to the last that is not 0. */
-const digits = (text: string): string => {
-  const [mantissa = ""] = text.toLowerCase().split("e")
-  const all = mantissa.replace("-", "").replace(".", "")
-  let start = 0
-  let end = all.length
-  while (start < end && all[start] === "0") start++
-  while (end > start && all[end - 1] === "0") end--
-  return all.slice(start, end)
+  return Number.isInteger(value) ? Number.isSafeInteger(value) : /\d+/.exec(Decimal.significant(text))![0].length <= 15
 }

@@ -4,6 +4,7 @@
  * Rule: a declaration is taken whole or not at all, and its schema stays the text that the client sent, compacted.
  */
 import * as Result from "effect/Result"
+import * as Decimal from "./Decimal.ts"
 import * as InputSchema from "./InputSchema.ts"
 import * as Json from "./Json.ts"
 import type { JsonNode, JsonText } from "./Json.ts"
@@ -75,7 +76,7 @@ const descriptionProblem = (description: JsonNode | undefined, limits: ClientToo
 const timeoutProblem = (timeout: JsonNode | undefined, limits: ClientToolLimits): string | undefined => {
   if (timeout === undefined) return undefined
   const expected = `expected an integer from ${limits.min_timeout_ms} to ${limits.max_timeout_ms}`
-  if (!(timeout instanceof Json.JsonNumber) || !InputSchema.isInteger(timeout)) return expected
+  if (!(timeout instanceof Json.JsonNumber) || !Decimal.isInteger(timeout.text)) return expected
   const value = Number(timeout.text)
   return value >= limits.min_timeout_ms && value <= limits.max_timeout_ms ? undefined : expected
 }

@@ -14,5 +14,8 @@ export const significant = (text: string): string => {
   return end === 0 ? "0" : `${sign}${all.slice(0, end)}e${Number(exponent) - fraction.length + all.length - end}`
 }
 
+/** Whether a number is a whole one: `50e-1` and `1.0` are. */
+export const isInteger = (text: string): boolean => !significant(text).includes("e-")
+
 /** Whether the digits of a number survive being a double. */
 export const isExact = (text: string): boolean => significant(text) === significant(String(Number(text)))

@@ -4,6 +4,7 @@
  * Rule: nothing is ignored and nothing is evaluated: an unknown keyword is a fault, literal data is never walked, no
  * reference is resolved and no pattern compiled.
  */
+import * as Decimal from "./Decimal.ts"
 import { isArray, isObject, type JsonNode, JsonNumber } from "./Json.ts"
 import { step } from "./JsonScanner.ts"
 
@@ -17,30 +18,9 @@ type Rule = (value: JsonNode, path: string, faults: Array<SchemaFault>) => void
 
 const types = new Set(["null", "boolean", "object", "array", "number", "integer", "string"])
 
-/** Whether digits stand for zero. */
-const isZero = (text: string): boolean => !/[1-9]/.test(mantissa(text))
-
-const mantissa = (text: string): string => text.split(/[eE]/, 1)[0]!
-
-/** Whether digits stand for an integer, judged without rounding: `50e-1` and `1.0` do. */
-export const isInteger = (number: JsonNumber): boolean => {
-  if (isZero(number.text)) return true
-  const digits = mantissa(number.text)
-  const exponent = Number(number.text.slice(digits.length + 1) || "0")
-  const [whole, fraction = ""] = digits.split(".") as [string, string?]
-  const significant = trimZeros(fraction)
-  if (significant !== "") return exponent >= significant.length
-  return exponent >= 0 || whole.length - trimZeros(whole).length >= -exponent
-}
-
-const trimZeros = (digits: string): string => {
-  let end = digits.length
-  while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end--
-  return digits.slice(0, end)
-}
-
-/** Whether digits stand for a number below zero; `-0` does not. */
-const isNegative = (number: JsonNumber): boolean => number.text.startsWith("-") && !isZero(number.text)
+/** `-0` and `0e5` are zero, and not below it. */
+const isZero = (number: JsonNumber): boolean => Decimal.significant(number.text) === "0"
+const isNegative = (number: JsonNumber): boolean => number.text.startsWith("-") && !isZero(number)
 
 const must = (holds: (value: JsonNode) => boolean, problem: string): Rule => (value, path, faults) => {
   if (!holds(value)) faults.push({ path, problem })
@@ -73,11 +53,11 @@ const aString = must(isString, "expected a string")
 const aBoolean = must((value) => typeof value === "boolean", "expected a boolean")
 const aNumber = must((value) => value instanceof JsonNumber, "expected a number")
 const aPositive = must(
-  (value) => value instanceof JsonNumber && !isNegative(value) && !isZero(value.text),
+  (value) => value instanceof JsonNumber && !isNegative(value) && !isZero(value),
   "expected a number above 0"
 )
 const aCount = must(
-  (value) => value instanceof JsonNumber && !isNegative(value) && isInteger(value),
+  (value) => value instanceof JsonNumber && !isNegative(value) && Decimal.isInteger(value.text),
   "expected an integer of 0 or more"
 )
 const aType = must(

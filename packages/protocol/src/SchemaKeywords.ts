@@ -5,7 +5,6 @@
  * `uniqueItems`); bounds of numbers and `multipleOf` are judged as doubles.
  */
 import * as Decimal from "./Decimal.ts"
-import * as InputSchema from "./InputSchema.ts"
 import * as Json from "./Json.ts"
 
 /** What is wrong with a value, and where in it. */
@@ -68,7 +67,7 @@ const spelled = (node: Json.JsonNode): Json.JsonNode => {
 
 const typeOf = (value: Json.JsonNode): string => {
   if (value === null) return "null"
-  if (value instanceof Json.JsonNumber) return InputSchema.isInteger(value) ? "integer" : "number"
+  if (value instanceof Json.JsonNumber) return Decimal.isInteger(value.text) ? "integer" : "number"
   return Json.isArray(value) ? "array" : Json.isObject(value) ? "object" : typeof value
 }
 

@@ -4,7 +4,7 @@
  * Rule: what an agent is offered and what it may call come from the same question, so that no path shows one set and
  * allows another.
  */
-import { type JsonText, Registry } from "@errand/protocol"
+import type { JsonText } from "@errand/protocol"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -96,16 +96,6 @@ export class Catalog extends Context.Service<Catalog, {
         return make(typeof tools === "function" ? tools : () => tools, yield* Permissions, yield* CatalogMode)
       })
     )
-
-  /** The client tools of the registry and nothing else. */
-  static readonly layerRegistry = Layer.effect(
-    Catalog,
-    Effect.gen(function*() {
-      const registry = yield* Registry
-      const tools = registry.tools.map(clientTool)
-      return make(() => tools, yield* Permissions, "full")
-    })
-  )
 }
 
 /** What was made of one array of tools. */
