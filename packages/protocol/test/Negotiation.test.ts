@@ -60,7 +60,7 @@ describe("3. Lifecycle: negotiation", () => {
     assert.strictEqual(failure(required(["client.tools", ...names(18)], "[]")).code, "invalid_params")
   })
 
-  it("LIF-4 every missing capability is named, after the shape and before client_tools", () => {
+  it("LIF-4 WIR-8 every missing capability is named, after the shape and before client_tools", () => {
     assert.deepStrictEqual(failure(required(["turn.start", "x.1", "status", "x.2"])).details, {
       capabilities: ["x.1", "x.2"]
     })

@@ -59,7 +59,7 @@ const message = (result: Result.Result<unknown, WireError>): string => {
 }
 
 describe("8. client.tools: declarations", () => {
-  it("CLT-2 a time-out may be written as any integer, and its effective form is plain digits", () => {
+  it("CLT-2 WIR-9 a time-out may be written as any integer, and its effective form is plain digits", () => {
     for (const text of ["5000", "5000.0", "5e3", "50e2", "500000e-2"]) {
       const tools = Result.getOrThrow(Registry.decode(tool({ timeout_ms: 7 }).replace("7", text)))
       assert.strictEqual(tools[0]!.timeoutMs, 5000)

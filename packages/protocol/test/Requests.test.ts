@@ -154,7 +154,7 @@ describe("10. client.tool.result", () => {
     )
   })
 
-  it("RES-6 FRM-13 text and compact structured have at most 32,768 bytes together", () => {
+  it("RES-6 FRM-13 WIR-7 text and compact structured have at most 32,768 bytes together", () => {
     const size = /^text: text and structured have 32769 bytes together, at most 32768 are allowed$/
     accepted(result({ text: "x".repeat(32_768) }))
     refused(result({ text: "x".repeat(32_769) }), size)

@@ -24,7 +24,7 @@ const rejected = (text: string, code: string, id: string | null) => {
 }
 
 describe("2. Requests, responses, events: requests", () => {
-  it("FRM-1 FRM-9 a frame that is no object is an invalid frame", () => {
+  it("FRM-1 FRM-9 WIR-1 a frame that is no object is an invalid frame", () => {
     for (const text of ["[]", "null", "1", "\"a\"", "true", "[{\"id\":\"a\",\"method\":\"status\"}]"]) {
       rejected(text, "invalid_frame", null)
     }

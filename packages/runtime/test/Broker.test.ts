@@ -105,7 +105,7 @@ describe("section 9: client.tool.call", () => {
     })))
   })
 
-  it.effect("CAL-6 CAN-1 a call that found no room before its deadline is told as not executed and gets no notice", () =>
+  it.effect("CAL-6 CAN-1 WIR-12 a call that found no room before its deadline is told as not executed and gets no notice", () =>
     withBroker((broker, door) =>
       Effect.gen(function*() {
         door.close()
@@ -120,7 +120,7 @@ describe("section 9: client.tool.call", () => {
 })
 
 describe("section 10: client.tool.result", () => {
-  it.effect("RES-3 CAL-7 the first valid result wins, is acknowledged before the run goes on, and the second is stale", () =>
+  it.effect("RES-3 CAL-7 WIR-13 the first valid result wins, is acknowledged before the run goes on, and the second is stale", () =>
     withBroker((broker, door) =>
       Effect.gen(function*() {
         const order: Array<string> = []

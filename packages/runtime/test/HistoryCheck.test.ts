@@ -164,7 +164,7 @@ describe("SES-11 the check of a conversation that grows", () => {
 })
 
 describe("SES-11 repairs", () => {
-  it("SES-11 legal names stay, others are mended", () => {
+  it("SES-11 WIR-14 legal names stay, others are mended", () => {
     for (
       const [name, legal] of [
         ["client__a", "client__a"],
@@ -178,7 +178,7 @@ describe("SES-11 repairs", () => {
       assert.strictEqual(HistoryCheck.legalName(name), legal)
     }
   })
-  it("SES-11 faults A9 a legal id that is free stays, any other is replaced until one is free", () => {
+  it("SES-11 WIR-14 faults A9 a legal id that is free stays, any other is replaced until one is free", () => {
     const make = () => {
       let n = 0
       return () => `fresh-${n++}`
@@ -189,7 +189,7 @@ describe("SES-11 repairs", () => {
     assert.strictEqual(HistoryCheck.legalId("a b", new Set(), make()), "fresh-0")
     assert.strictEqual(HistoryCheck.legalId(`${longest}x`, new Set(), make()), "fresh-0")
   })
-  it("SES-11 FRM-12 arguments of an object become compact and lose no digit, anything else becomes {}", () => {
+  it("SES-11 WIR-14 FRM-12 arguments of an object become compact and lose no digit, anything else becomes {}", () => {
     assert.strictEqual(
       Bounds.recorded(Bounds.read("{ \"b\" : 9007199254740993, \"a\":-0 }")),
       "{\"b\":9007199254740993,\"a\":-0}"

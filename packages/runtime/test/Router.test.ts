@@ -53,7 +53,7 @@ describe("harness 8: one call, two lives", () => {
       "client_tools[1]"
     ]
   ])(
-    "PRK-1 what is legal only in process is refused when the layer is built: %s",
+    "PRK-1 HRN-D41 what is legal only in process is refused when the layer is built: %s",
     ([, wrong, path]) =>
       Effect.gen(function*() {
         const routes = { live: [live("client__fine"), { ...live("client__other"), ...wrong }] }
@@ -68,7 +68,7 @@ describe("harness 8: one call, two lives", () => {
       })
   )
 
-  it.effect("PRK-1 arguments that no frame can carry are refused by the live route alone", () =>
+  it.effect("PRK-1 HRN-D41 arguments that no frame can carry are refused by the live route alone", () =>
     Effect.gen(function*() {
       const layer = Router.layer({ live: [live("client__live")] }).pipe(
         Layer.provide(Broker.layerNoDeps),

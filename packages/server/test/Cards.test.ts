@@ -12,7 +12,7 @@ const script = {
 }
 
 describe("section 7: cards", () => {
-  it.effect("CRD-1 each activity is followed by its card, and history shows the last one", () =>
+  it.effect("CRD-1 WIR-18 WIR-19 each activity is followed by its card, and history shows the last one", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({ script })
       const session_id = yield* TestServer.session(peer, [TestServer.tool("client__a")], ["tool.cards"])
@@ -67,7 +67,7 @@ describe("section 7: cards", () => {
       assert.notMatch(JSON.stringify([cards, entries]), /ARGUMENT|RESULT/)
     }))
 
-  it.effect("CRD-1 the last live card is the one that history shows, its times too, whenever the clock is read", () =>
+  it.effect("CRD-1 WIR-18 the last live card is the one that history shows, its times too, whenever the clock is read", () =>
     Effect.gen(function*() {
       const inner = yield* Clock.Clock
       let millis = 0

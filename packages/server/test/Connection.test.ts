@@ -24,7 +24,7 @@ describe("section 2: admission", () => {
     assert.strictEqual(admit(connection, frame("{\"id\":\"b\",\"method\":\"status\",\"x\":1}")), "b: invalid_request")
   })
 
-  it("REQ-4 FRM-9 fresh ids and frames without one cost one each, duplicates and nothing else cost none", () => {
+  it("REQ-4 FRM-9 WIR-4 fresh ids and frames without one cost one each, duplicates and nothing else cost none", () => {
     const connection = new Connection({ ...Limits.defaults.base, request_ids: 5 })
     const left = (item: ReturnType<typeof frame>) => {
       connection.admit(item)

@@ -37,7 +37,7 @@ const answered = Effect.fnUntraced(function*(peer: Peer, session_id: string, fie
 const script = [{ tool_calls: [call("client__a", { n: 1 })] }, { text: "{{results}}" }]
 
 describe("program 4: hooks in process", () => {
-  it.effect("PRM-1 a hook sees the call before it is bounded and may make it fit", () =>
+  it.effect("PRM-1 WIR-28 a hook sees the call before it is bounded and may make it fit", () =>
     Effect.gen(function*() {
       const seen = hooks({
         before: () => Effect.succeed({ allow: true, arguments: "{\"n\":9007199254740993}" as JsonText })
@@ -146,7 +146,7 @@ describe("program 4: hooks in process", () => {
       })
   )
 
-  it.effect("CAL-7 RES-3 an accepted answer is recorded when the run is cancelled while a hook looks at it", () =>
+  it.effect("CAL-7 RES-3 WIR-30 an accepted answer is recorded when the run is cancelled while a hook looks at it", () =>
     Effect.gen(function*() {
       const looking = yield* Deferred.make<void>()
       const { peer } = yield* Rig.start({

@@ -33,7 +33,7 @@ const outer = {
 
 describe("section 4: calls inside others", () => {
   for (const [name, made] of Object.entries(outer)) {
-    it.effect(`SES-9 SES-10 BLT-3 a call that ${name} makes is recorded before it is published, and unknown after a crash`, () =>
+    it.effect(`SES-9 SES-10 BLT-3 WIR-36 a call that ${name} makes is recorded before it is published, and unknown after a crash`, () =>
       Effect.gen(function*() {
         const { inner, layer, records } = yield* noting()
         const { peer } = yield* Rig.start({ catalog: "compact", store: layer, script: [{ tool_calls: [made] }] })

@@ -59,7 +59,7 @@ const rows: ReadonlyArray<Row> = [
     expected: ["success", undefined, undefined]
   },
   {
-    ids: "RES-2 PRO-1",
+    ids: "RES-2 PRO-1 WIR-15",
     title: "an error that the client told",
     act: answer({ status: "error", text: "no such record" }),
     expected: ["failure", "client_tool_error", "it answered"]
@@ -141,7 +141,7 @@ const rows: ReadonlyArray<Row> = [
     expected: ["failure", "client_tool_result_rejected", "it ran"]
   },
   {
-    ids: "PRO-5",
+    ids: "PRO-5 WIR-15",
     title: "a result that protection rejects",
     act: answer({ text: "fine", structured: { "a": 1, "a\u001b[0m": 2 } }),
     expected: ["failure", "client_tool_result_rejected", "it ran"]

@@ -11,7 +11,7 @@ const { call, codeOf, inside, shown, task, taskIdOf, turn } = Rig
 const a = TestServer.tool("client__a")
 
 describe("program 3: task", () => {
-  it.effect("BLT-2 DEL-1 the final text is the result, under an id, and usage counts into the run", () =>
+  it.effect("BLT-2 DEL-1 WIR-25 the final text is the result, under an id, and usage counts into the run", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({
         script: {
@@ -32,7 +32,7 @@ describe("program 3: task", () => {
       )
     }))
 
-  it.effect("SES-6 the texts of a task stand in history under its ids, its tools under its activity", () =>
+  it.effect("SES-6 WIR-20 the texts of a task stand in history under its ids, its tools under its activity", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({
         script: {
@@ -66,7 +66,7 @@ describe("program 3: task", () => {
     ["resume null", { description: "one", prompt: "p", profile: "general", resume: null }]
   ]
   it.effect.each(refusals)(
-    "BLT-2 arguments with %s are refused and nothing is started",
+    "BLT-2 WIR-24 arguments with %s are refused and nothing is started",
     ([, args]) =>
       Effect.gen(function*() {
         const { peer } = yield* Rig.start({
@@ -103,7 +103,7 @@ describe("program 3: task", () => {
       assert.deepStrictEqual(shown(peer).map(({ result }) => result.text), ["one", "two"])
     }))
 
-  it.effect("BLT-2 at depth 3 nobody is offered task, and calling it says so", () =>
+  it.effect("BLT-2 WIR-22 at depth 3 nobody is offered task, and calling it says so", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({
         script: {
@@ -127,7 +127,7 @@ describe("program 3: task", () => {
       assert.notInclude(JSON.parse(offers[0]?.text ?? ""), "task")
     }))
 
-  it.effect("DEL-1 TRN-7 a failing model is a failed call; the message is protected", () =>
+  it.effect("DEL-1 TRN-7 WIR-21 a failing model is a failed call; the message is protected", () =>
     Effect.gen(function*() {
       const { peer } = yield* Rig.start({
         script: {
@@ -140,6 +140,7 @@ describe("program 3: task", () => {
       const [result] = shown(peer)
       assert.strictEqual(result?.outcome, "failure")
       assert.include(result?.result.text, "bad key password=[redacted]")
+      assert.match(taskIdOf(result), /^[0-9a-f-]{36}$/)
     }))
 
   it.effect("TRN-6 the bound of model requests holds over all agents, and ends the run, not only the task", () =>
@@ -158,7 +159,7 @@ describe("program 3: task", () => {
 
   const max = Limits.defaults.clientTools.result_bytes
   it.effect.each([[max - 512, false], [max - 511, true]] as const)(
-    "PRO-5 of an answer of %i bytes the beginning is told where it is too long",
+    "PRO-5 WIR-21 of an answer of %i bytes the beginning is told where it is too long",
     ([bytes, cut]) =>
       Effect.gen(function*() {
         const { peer } = yield* Rig.start({
@@ -327,7 +328,7 @@ describe("section 12: resumed tasks", () => {
       assert.strictEqual(codeOf(shown(peer)[0]), "unknown_task")
     }))
 
-  it.effect("DEL-1 an agent resumes the tasks that it delegated itself, not its siblings' or its own", () =>
+  it.effect("DEL-1 WIR-24 an agent resumes the tasks that it delegated itself, not its siblings' or its own", () =>
     Effect.gen(function*() {
       const { peer, session_id } = yield* twice(once, (resume) => ({
         script: {
@@ -347,7 +348,7 @@ describe("section 12: resumed tasks", () => {
       assert.strictEqual(codeOf(inside(shown(peer)[0])[0]), "task_running")
     }))
 
-  it.effect("BLT-2 a task that runs is not run twice at the same time", () =>
+  it.effect("BLT-2 WIR-24 a task that runs is not run twice at the same time", () =>
     Effect.gen(function*() {
       const { peer, session_id } = yield* twice(once, (resume) => ({
         script: {

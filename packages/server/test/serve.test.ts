@@ -56,7 +56,7 @@ describe("sections 1 and 6: the process", { timeout: 60_000 }, () => {
     })
   }
 
-  it("CLS-4 CLS-5 faults G3 stdin from /dev/null ends at once with code 0", async () => {
+  it("CLS-4 CLS-5 WIR-10 faults G3 stdin from /dev/null ends at once with code 0", async () => {
     const child = spawn(process.execPath, [binary, "serve", "--stdio"], {
       stdio: [openSync("/dev/null", "r"), "pipe", "pipe"]
     })

@@ -1,4 +1,4 @@
-/** The shape of the workspace: who may import whom, the order of modules, sizes and names of files. */
+/** The shape of the workspace: who may import whom, the order of modules, sizes and names of files, ids of documents. */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative, resolve } from "node:path"
@@ -110,6 +110,21 @@ describe("structure", () => {
     assert.deepStrictEqual(sources.filter(({ path }) => left.test(basename(path))).map(({ path }) => path), [])
     const silent = sources.filter(({ path, text }) => basename(path) !== "index.ts" && !text.startsWith("/**"))
     assert.deepStrictEqual(silent.map(({ path }) => path), [])
+  })
+
+  it("each sentence of the documents that has an id is cited by a test", () => {
+    const tests = Object.keys(mayImport).flatMap((name) =>
+      readdirSync(join(packages, name, "test"), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".ts"))
+        .map((file) => readFileSync(join(packages, name, "test", file), "utf8"))
+    )
+    const cited = new Set(tests.flatMap((text) => text.match(/\b(?:WIR-|HRN-D)\d+\b/g) ?? []))
+    const ids = ["protocol", "harness"].flatMap((name) =>
+      [...readFileSync(join(packages, `../docs/${name}.md`), "utf8").matchAll(/^- ((?:WIR-|HRN-D)\d+) /gm)]
+        .map((match) => match[1]!)
+    )
+    assert.isAbove(ids.length, 80)
+    assert.deepStrictEqual(ids.filter((id) => !cited.has(id)), [])
   })
 
   it("every module is reached from an index or an entry", () => {

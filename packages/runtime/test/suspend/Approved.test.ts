@@ -77,7 +77,7 @@ describe("harness 5: what an approval covers", () => {
 })
 
 describe("harness 6: what an approved call starts", () => {
-  it.effect("CHD-2 a child inside of an approved call runs with deferral off, as in any other", () =>
+  it.effect("CHD-2 HRN-D40 a child inside of an approved call runs with deferral off, as in any other", () =>
     Effect.gen(function*() {
       const inner = new FakeModel([{ calls: [call("c1", "free_form")] }, { text: "could not ask" }])
       const child = yield* harnessOf(AgentDefinition.make({ clientTools }), inner)
@@ -148,7 +148,7 @@ describe("harness 5: hooks and what was approved", () => {
 
   const prefixed = (path: string) => `/root/${path}`
 
-  it.effect("PRM-1 RSM-2 the arguments that were approved run, though a hook would change them once more", () =>
+  it.effect("PRM-1 RSM-2 HRN-D36 the arguments that were approved run, though a hook would change them once more", () =>
     Effect.gen(function*() {
       const { again, ran, seen, shown } = yield* lived(prefixed)
       assert.deepStrictEqual(shown, ["{\"path\":\"/root/a\"}"])
@@ -164,7 +164,7 @@ describe("harness 5: hooks and what was approved", () => {
       assert.deepStrictEqual(seen, ["/root/a"])
     }))
 
-  it.effect("PRM-1 RSM-2 what hooks of today make of the call is asked again before it runs, and their no is a no", () =>
+  it.effect("PRM-1 RSM-2 HRN-D36 what hooks of today make of the call is asked again before it runs, and their no is a no", () =>
     Effect.gen(function*() {
       const moved = yield* lived(prefixed, (path: string) => `/sandbox/${path.replace("/root/", "")}`)
       assert.deepStrictEqual(moved.again, ["{\"path\":\"/sandbox/a\"}"])

@@ -44,7 +44,7 @@ describe("harness 1: declarations", () => {
     })
   })
 
-  it("DCL-1 any other field is refused by name", () => {
+  it("DCL-1 HRN-D3 any other field is refused by name", () => {
     assert.deepStrictEqual(fault({ handler: () => 1 }), {
       code: "client_tool_invalid",
       tool: "t",
@@ -198,7 +198,7 @@ describe("harness 1: declarations from Effect Schemas", () => {
     })
   })
 
-  it("DCL-2 a recursive schema is an error of its own, in whatever field", () => {
+  it("DCL-2 HRN-D3 a recursive schema is an error of its own, in whatever field", () => {
     interface Tree {
       readonly kids: ReadonlyArray<Tree>
     }
@@ -401,7 +401,7 @@ describe("harness 1: raw arguments", () => {
     ["[]", "arguments"]
   ])("RUN-4 does not fit: %s", (text, path) => assert.strictEqual(tool.checkArguments(text)?.path, path))
 
-  it("RUN-4 a reference to itself ends, and digits beyond a double are no fault of the type", () => {
+  it("RUN-4 HRN-D5 a reference to itself ends, and digits beyond a double are no fault of the type", () => {
     const looping = ok(ClientTool.raw({ ...minimal, parameters: { type: "object", $ref: "#" } }))
     assert.match(looping.checkArguments("{}")?.rule ?? "", /too long/)
     assert.isNull(raw.checkArguments("{\"n\":900719925474099300001}"))

@@ -121,7 +121,7 @@ describe("harness 1: numbers are finite", () => {
   const agent = AgentDefinition.make({ clientTools })
 
   it.effect.each([NaN, Infinity, -Infinity])(
-    "DCL-8 check 9 an answer with %s is refused, also as the text of it",
+    "DCL-8 HRN-D4 check 9 an answer with %s is refused, also as the text of it",
     (n) =>
       Effect.gen(function*() {
         const harness = yield* harnessOf(agent, new FakeModel([{ calls: [call("c1", "measure", { n: 1 })] }]))
@@ -203,7 +203,7 @@ describe("harness 5: overriding arguments", () => {
     return harness.resume(suspension, { calls: {}, approvals: { w: { allow: true, arguments: args } } })
   })
 
-  it.effect("RSM-3 RUN-4 they are looked at as the definition says, which is how the model's are", () =>
+  it.effect("RSM-3 RUN-4 HRN-D19 they are looked at as the definition says, which is how the model's are", () =>
     Effect.gen(function*() {
       const misfit = { n: "no integer" }
       assert.strictEqual(yield* codeOf(yield* approved("schema", misfit)), "deferred_approval_invalid")
@@ -211,7 +211,7 @@ describe("harness 5: overriding arguments", () => {
       assert.include(JSON.stringify(result.messages), "invalid_arguments")
     }))
 
-  it.effect("RSM-3 they nest no deeper than the model's may, which is told at check 8", () =>
+  it.effect("RSM-3 HRN-D19 they nest no deeper than the model's may, which is told at check 8", () =>
     Effect.gen(function*() {
       const nested = (depth: number) => {
         let path: unknown = 1
@@ -253,7 +253,7 @@ describe("harness 1 and 5: values with more to them than JSON", () => {
     ["a member of an array that is no item", Object.assign([1], { k: 2 }), "value.k"],
     ["a symbol of an array", Object.assign([1], { [Symbol("s")]: 2 }), "value[\"Symbol(s)\"]"]
   ])(
-    "DCL-8 nothing is dropped: %s is refused with its path, in answers, metadata and arguments",
+    "DCL-8 HRN-D2 nothing is dropped: %s is refused with its path, in answers, metadata and arguments",
     ([, value, path]) =>
       Effect.gen(function*() {
         const { refusal, tools } = yield* opened()

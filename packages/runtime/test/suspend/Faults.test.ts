@@ -353,7 +353,7 @@ describe("faults of names, schemas and registration", () => {
       assert.strictEqual(told(model.requests[1]!.messages)[0]!.name, "crm.look:up")
     }))
 
-  it.effect("DCL-10 SUR-4 the declared name of a tool that is denied stays as it is too; one of no tool is made legal", () =>
+  it.effect("DCL-10 SUR-4 HRN-D30 the declared name of a tool that is denied stays as it is too; one of no tool is made legal", () =>
     Effect.gen(function*() {
       const dotted = ok(ClientTool.raw({
         name: "crm.look:up",

@@ -49,7 +49,7 @@ describe("harness 3: what a run returns", () => {
       )
     }))
 
-  it.effect("RUN-2 ordinary calls run in the step of deferred ones, and their results are kept", () =>
+  it.effect("RUN-2 HRN-D35 ordinary calls run in the step of deferred ones, and their results are kept", () =>
     Effect.gen(function*() {
       const { harness, tools } = yield* rig({ text: "wait", calls: mixed })
       const result = suspended(yield* harness.run({ prompt: "go" }))

@@ -138,7 +138,7 @@ describe("harness 5: one run, interrupted or not", () => {
       assert.deepStrictEqual(ran, ["x", "y"])
     }))
 
-  it.effect("RSM-7 a resume that was interrupted is recovered in the same process, by one run", () =>
+  it.effect("RSM-7 HRN-D37 a resume that was interrupted is recovered in the same process, by one run", () =>
     Effect.gen(function*() {
       const { checkpoint, gate, harness, ran, states, suspension } = yield* rig
       const running = yield* Effect.forkChild(harness.resume(suspension, answered, { checkpoint }), {

@@ -77,15 +77,15 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
     suspension: Suspension.seal(contents(), keysOf("k")),
     trustUnsigned: false
   }, null],
-  ["2", "approvals of an unsigned one", { trustUnsigned: false }, "suspension_integrity_failed"],
+  ["2 HRN-D14", "approvals of an unsigned one", { trustUnsigned: false }, "suspension_integrity_failed"],
   [
-    "2",
+    "2 HRN-D14",
     "denials of an unsigned one",
     { ...withDecision({ allow: false }), trustUnsigned: undefined },
     "suspension_integrity_failed"
   ],
   ["2", "calls alone of an unsigned one", { ...many(1), trustUnsigned: false }, null],
-  ["3", "the last millisecond", { now: now + 60_000 }, null],
+  ["3 HRN-D17", "the last millisecond", { now: now + 60_000 }, null],
   ["3", "past its end", { now: now + 60_001 }, "suspension_expired"],
   ["3", "no end", { suspension: sealed({ expiresAt: null }), now: now * 2 }, null],
   [
@@ -158,7 +158,7 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["9", "an error without a message", withCalls({ c3: { status: "error" } }), "deferred_results_invalid"],
   ["9", "the largest value", withCalls({ c3: answerOf(262_144) }), null],
   ["9", "one byte more", withCalls({ c3: answerOf(262_145) }), "deferred_results_invalid"],
-  ["9", "the largest error", {
+  ["9 HRN-D20", "the largest error", {
     ...withCalls({ c3: { status: "error", message: "é", content: "x".repeat(15) } }),
     answerBytes: 19
   }, null],
@@ -177,8 +177,13 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["10", "metadata for an unknown id", withMetadata({ c0: {} }), "deferred_metadata_invalid"],
   ["10", "metadata that is no JSON", withMetadata({ c1: { a: undefined } }), "deferred_metadata_invalid"],
   ["10", "metadata that is no object", withMetadata({ c1: 1 }), "deferred_metadata_invalid"],
-  ["10", "a list of metadata", withMetadata([]), "deferred_metadata_invalid"],
-  ["10", "metadata with a reserved key", withMetadata({ c1: { a: { Policy: 1 } } }), "deferred_metadata_invalid"],
+  ["10 HRN-D21", "a list of metadata", withMetadata([]), "deferred_metadata_invalid"],
+  [
+    "10 HRN-D21",
+    "metadata with a reserved key",
+    withMetadata({ c1: { a: { Policy: 1 } } }),
+    "deferred_metadata_invalid"
+  ],
   ["10", "the largest metadata", withMetadata({ c1: metadataOf(65_536) }), null],
   ["10", "one byte more", withMetadata({ c1: metadataOf(65_537) }), "deferred_metadata_invalid"],
   [
@@ -253,14 +258,14 @@ const table: ReadonlyArray<readonly [row: string, what: string, input: Partial<P
   ["14", "another kind of the name", { surface: otherKind }, "deferred_surface_mismatch"],
   ["14", "another fingerprint", { surface: moved }, "deferred_surface_mismatch"],
   ["14", "a tool that is denied now", { surface: surfaceOf({ rules: [{ tool: "write_file", allow: false }] }) }, null],
-  ["RSM-1", "failures and denials for tools that are gone", {
+  ["RSM-1 HRN-D24", "failures and denials for tools that are gone", {
     surface: { tools: new Map() },
     results: {
       calls: { c1: Results.failure("gone"), c3: Results.failure("gone") },
       approvals: { c2: { allow: false } }
     }
   }, null],
-  ["RSM-1", "a failure for a tool that has changed", {
+  ["RSM-1 HRN-D24", "a failure for a tool that has changed", {
     surface: moved,
     results: { ...results, calls: { c1: Results.failure("no"), c3: Results.failure("no") } }
   }, "deferred_surface_mismatch"]
@@ -366,7 +371,7 @@ describe("harness 5: the preflight", () => {
     )
   })
 
-  it("7 an incomplete result names what is missing, unexpected and in the wrong category, each once", () => {
+  it("7 HRN-D19 an incomplete result names what is missing, unexpected and in the wrong category, each once", () => {
     const given = {
       calls: { c2: results.calls.c1, c8: results.calls.c1 },
       approvals: { c3: { allow: true }, c9: { allow: true } }

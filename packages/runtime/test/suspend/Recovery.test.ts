@@ -89,7 +89,7 @@ describe("harness 5: recovery", () => {
     assert.deepStrictEqual(tags(recover({ laterState: stateOf({ messages: nextResponse, calls: [] }) })), [])
   })
 
-  it("RSM-7 the results are checked like those of a resume, but expiry no longer counts", () => {
+  it("RSM-7 HRN-D17 the results are checked like those of a resume, but expiry no longer counts", () => {
     assert.strictEqual(failed(recover({ results: { calls: {} } })).code, "deferred_results_incomplete")
     assert.strictEqual(
       failed(recover({ suspension: { ...Suspension.seal(contents(), null), run_id: "x" } })).code,

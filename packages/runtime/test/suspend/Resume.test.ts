@@ -74,7 +74,7 @@ describe("harness 5: one run per suspension", () => {
       completed(yield* harness.resume(first.suspension, answers))
     }))
 
-  it.effect("RSM-6 the last 1,024 are remembered, the outcomes of the last 4", () =>
+  it.effect("RSM-6 HRN-D37 the last 1,024 are remembered, the outcomes of the last 4", () =>
     Effect.gen(function*() {
       const ledger = new Resumes.Resumes()
       let ran = 0
@@ -139,7 +139,7 @@ describe("harness 5: rules at the time of the resume", () => {
       assert.deepStrictEqual(tools.ran, [])
     }))
 
-  it.effect("RSM-2 RSM-5 hooks see allowed calls before and answers after; answers are protected", () =>
+  it.effect("RSM-2 RSM-5 HRN-D36 hooks see allowed calls before and answers after; answers are protected", () =>
     Effect.gen(function*() {
       const { agent, tools } = yield* rig()
       const seen: Array<string> = []
@@ -185,7 +185,7 @@ describe("harness 5: rules at the time of the resume", () => {
       assert.deepStrictEqual(outcomes(model.requests[1]), ["c1 failure"])
     }))
 
-  it.effect("SUS-2 keys sign and verify; an unsigned suspension with approvals needs trustUnsigned", () =>
+  it.effect("SUS-2 HRN-D14 keys sign and verify; an unsigned suspension with approvals needs trustUnsigned", () =>
     Effect.gen(function*() {
       const { agent } = yield* rig()
       const model = new FakeModel([{ calls: [write] }, { text: "done" }])
@@ -290,7 +290,7 @@ describe("harness 5: recovery and a new prompt", () => {
       assert.deepStrictEqual(tools.ran, [])
     }))
 
-  it.effect("RSM-8 a retry-safe call stays pending under its id, and the prompt comes back", () =>
+  it.effect("RSM-8 HRN-D31 a retry-safe call stays pending under its id, and the prompt comes back", () =>
     Effect.gen(function*() {
       const { harness, model } = yield* rig({ calls: [lookup, call("c9", "patient")] }, { text: "done" })
       const first = suspended(yield* harness.run({ prompt: "go" }))

@@ -62,7 +62,7 @@ describe("harness 3: arguments and bounds", () => {
       assert.strictEqual(suspended(result).suspension.requests.calls[0]!.arguments, "{\"record_id\":7}")
     }))
 
-  it.effect("RUN-4 the model is asked again three times in a row, not four", () =>
+  it.effect("RUN-4 HRN-D32 the model is asked again three times in a row, not four", () =>
     Effect.gen(function*() {
       const wrong = { calls: [call("c1", "lookup_record", "nonsense")] }
       const enough = yield* runOf([wrong, wrong, wrong, { text: "sorry" }])
@@ -93,7 +93,7 @@ describe("harness 3: arguments and bounds", () => {
       )
     }))
 
-  it.effect("RSM-4 an id that comes again in a later response gets its own result", () =>
+  it.effect("RSM-4 HRN-D30 an id that comes again in a later response gets its own result", () =>
     Effect.gen(function*() {
       const same = { calls: [call("c1", "free_form", { n: 1 })] }
       const { harness, model, result } = yield* runOf([same, same, { text: "ok" }])
@@ -129,7 +129,7 @@ describe("harness 3: arguments and bounds", () => {
       assert.strictEqual(ok(State.messages(failedRun(result).state!)).length, 5)
     }))
 
-  it.effect("RUN-6 tool calls beyond the bound are not executed, and history stays valid", () =>
+  it.effect("RUN-6 HRN-D33 tool calls beyond the bound are not executed, and history stays valid", () =>
     Effect.gen(function*() {
       const calls = [call("a", "read_file"), call("b", "read_file")]
       const exact = yield* runOf([{ calls }, { text: "ok" }], { bounds: { toolCalls: 2 } })
@@ -184,7 +184,7 @@ describe("harness 3: arguments and bounds", () => {
 describe("harness 3: output", () => {
   const output = Schema.Struct({ answer: Schema.Int })
 
-  it.effect("RUN-7 the output is decoded; an answer that does not fit goes back, a bounded number of times", () =>
+  it.effect("RUN-7 HRN-D32 the output is decoded; an answer that does not fit goes back, a bounded number of times", () =>
     Effect.gen(function*() {
       const { model, result } = yield* runOf([{ text: "forty-two" }, { text: "```json\n{\"answer\":42}\n```" }], {
         output
@@ -254,7 +254,7 @@ describe("harness 2: bindings", () => {
       assert.strictEqual(model.requests.length, 0)
     }))
 
-  it.effect("SUR-4 a denied tool is not offered, and a call to it is told so without suspending", () =>
+  it.effect("SUR-4 HRN-D7 a denied tool is not offered, and a call to it is told so without suspending", () =>
     Effect.gen(function*() {
       const { model, result } = yield* runOf([{ calls: [call("c1", "free_form")] }, { text: "ok" }], {
         permissions: [{ tool: "free_form", allow: false }]
@@ -293,7 +293,7 @@ describe("harness 6: children", () => {
       assert.strictEqual(child.parentRunId, "parent")
     }))
 
-  it.effect("CHD-2 a child inside a tool call runs with deferral off, whatever its bindings say", () =>
+  it.effect("CHD-2 HRN-D40 a child inside a tool call runs with deferral off, whatever its bindings say", () =>
     Effect.gen(function*() {
       const inner = new FakeModel([{ calls: [call("c1", "free_form")] }, { text: "could not ask" }])
       const child = yield* harnessOf(AgentDefinition.make({ clientTools }), inner)

@@ -5,7 +5,7 @@ import type { State } from "@errand/runtime/suspend"
 import { Recovery, Suspension } from "@errand/runtime/suspend"
 import * as Effect from "effect/Effect"
 import { calls, failed, history, input, ok, requests, stateOf } from "./Fixture.ts"
-import { call, completed, Counted, definition, FakeModel, harnessOf, stored, suspended } from "./Rig.ts"
+import { call, completed, Counted, definition, failedRun, FakeModel, harnessOf, stored, suspended } from "./Rig.ts"
 
 const tool = (ids: ReadonlyArray<string>): Message => ({
   role: "tool",
@@ -45,10 +45,11 @@ const strange: ReadonlyArray<readonly [string, State.State, string, string]> = [
   ]
 ]
 
-const toState = (suspension: Suspension.Suspension, change: (calls: ReadonlyArray<State.CallState>) => unknown) =>
+/** The same under a right digest, with another state. */
+const toState = (suspension: Suspension.Suspension, state: Partial<State.State>) =>
   Suspension.seal({
     runId: suspension.run_id,
-    state: { ...suspension.state, calls: change(suspension.state.calls) as ReadonlyArray<State.CallState> },
+    state: { ...suspension.state, ...state },
     requests: suspension.requests,
     surface: new Map(Object.entries(suspension.surface)),
     createdAt: 0,
@@ -106,10 +107,25 @@ describe("harness 5: the calls of a state", () => {
       const { run, resume } = harness
       const suspension = stored(suspended(yield* run({ prompt: "go" })))
       const results = { calls: {}, approvals: { c1: { allow: true } } } as const
-      const doubled = toState(suspension, ([call]) => [call, call])
+      const [one] = suspension.state.calls
+      const doubled = toState(suspension, { calls: [one!, one!] })
       assert.strictEqual((yield* Effect.flip(resume(doubled, results))).code, "deferred_request_mismatch")
       assert.deepStrictEqual(tools.ran, [])
-      completed(yield* resume(toState(suspension, (calls) => calls), results))
+      completed(yield* resume(toState(suspension, {}), results))
       assert.deepStrictEqual(tools.ran, ["write_file a"])
+    }))
+
+  it.effect("HRN-D16 a text before the last response that is no message fails the run before anything executes", () =>
+    Effect.gen(function*() {
+      const tools = new Counted()
+      const model = new FakeModel([{ calls: [call("c1", "write_file", { path: "a" })] }, { text: "done" }])
+      const harness = yield* harnessOf(definition([tools.tool("write_file", "ask")]), model)
+      const suspension = stored(suspended(yield* harness.run({ prompt: "go" })))
+      const [, response] = suspension.state.messages
+      const broken = toState(suspension, { messages: ["{}", response!] })
+      const result = failedRun(yield* harness.resume(broken, { calls: {}, approvals: { c1: { allow: true } } }))
+      assert.deepInclude(result.failure, { code: "suspension_invalid", details: { path: "state.messages[0]" } })
+      assert.deepStrictEqual(tools.ran, [])
+      assert.strictEqual(model.requests.length, 1)
     }))
 })

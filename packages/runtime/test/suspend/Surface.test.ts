@@ -54,7 +54,7 @@ describe("harness 2: the surface of one run", () => {
     ])
   })
 
-  it("SUR-3 an effective permission that asks is refused, unless the declaration denies anyway", () => {
+  it("SUR-3 HRN-D6 an effective permission that asks is refused, unless the declaration denies anyway", () => {
     const rules = [{ tool: "b", allow: "ask" as const }]
     const error = failed(Surface.make({ ...base, clientTools: spec(false, defaults), rules }))
     assert.strictEqual(error.code, "tool_permission_unsupported")
@@ -63,7 +63,7 @@ describe("harness 2: the surface of one run", () => {
     assert.strictEqual(ok(Surface.make({ ...base, clientTools: denied, rules })).tools.get("b")?.permission, "deny")
   })
 
-  it("SUR-4 a deny of the rules or of the declaration is no error; the tool is known but not offered, its instruction left out", () => {
+  it("SUR-4 HRN-D6 HRN-D7 a deny of the rules or of the declaration is no error; the tool is known but not offered, its instruction left out", () => {
     const clientTools = spec(
       false,
       set(
@@ -83,7 +83,7 @@ describe("harness 2: the surface of one run", () => {
     assert.deepStrictEqual([...surface.fingerprints.keys()], ["c"])
   })
 
-  it("SUR-6 without support for deferral client tools, tools that ask, and instructions are left out", () => {
+  it("SUR-6 HRN-D8 without support for deferral client tools, tools that ask, and instructions are left out", () => {
     const others = [builtin("asks"), builtin("runs", "allow")]
     const surface = ok(
       Surface.make({ ...base, others, clientTools: spec(false, defaults), deferredToolsSupported: false })
@@ -105,7 +105,7 @@ describe("harness 2: the surface of one run", () => {
     assert.deepStrictEqual(error.details, { tool: "x" })
   })
 
-  it("DCL-7 toolsets of a run are checked together like those of a definition", () => {
+  it("DCL-7 HRN-D9 toolsets of a run are checked together like those of a definition", () => {
     const clientToolsets = [set("s", tool("a")), set("s", tool("b"))]
     assert.strictEqual(
       failed(Surface.make({ ...base, clientTools: spec(true), clientToolsets })).code,
@@ -174,7 +174,7 @@ describe("harness 1: aliases", () => {
     for (const name of ["a", "A-9_", "a".repeat(64)]) assert.strictEqual(aliases.toProvider(name), name)
   })
 
-  it("DCL-10, faults F1 an alias is legal, readable, and the same in every table", () => {
+  it("DCL-10 HRN-D22, faults F1 an alias is legal, readable, and the same in every table", () => {
     const alias = Alias.make(openai).toProvider("mcp.server:tool")
     assert.match(alias, /^mcp_server_tool_x[0-9a-f]{16}$/)
     const other = Alias.make(openai)
@@ -182,7 +182,7 @@ describe("harness 1: aliases", () => {
     assert.strictEqual(other.toProvider("mcp.server:tool"), alias)
   })
 
-  it("DCL-10 a declared name that is another's alias gets an alias of its own", () => {
+  it("DCL-10 HRN-D22 a declared name that is another's alias gets an alias of its own", () => {
     const taken = Alias.make(openai).toProvider("a.b")
     for (const order of [[taken, "a.b"], ["a.b", taken]]) {
       const aliases = Alias.make(openai)

@@ -47,7 +47,7 @@ const sealed = Suspension.seal(contents(), null)
 const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe("harness 4: the suspension", () => {
-  it("SUS-1 it is one JSON value with exactly the members of the contract", () => {
+  it("SUS-1 HRN-D10 HRN-D11 it is one JSON value with exactly the members of the contract", () => {
     assert.deepStrictEqual(copy(sealed), {
       format: "errand.suspension",
       version: 1,
@@ -135,7 +135,7 @@ describe("harness 4: the suspension", () => {
     }
   }, { arbitrary: { runs: 60 } })
 
-  it("SUS-1 a text that spells the same value otherwise is opened too", () => {
+  it("SUS-1 HRN-D12 a text that spells the same value otherwise is opened too", () => {
     const text = Suspension.stringify(sealed)
     const respelled = text.replace("Look two", "\\u004cook \\u0074wo")
     assert.notStrictEqual(respelled, text)
@@ -162,7 +162,7 @@ describe("harness 4: the suspension", () => {
     assert.isAbove(changed, original.length)
   })
 
-  it("SUS-2 removing, adding, retyping or reordering list members is a change", () => {
+  it("SUS-2 HRN-D13 removing, adding, retyping or reordering list members is a change", () => {
     const tamper = (edit: (value: Record<string, never>) => void) => {
       const value = copy(sealed) as Record<string, never>
       edit(value)
@@ -256,7 +256,7 @@ describe("harness 4: the suspension", () => {
     ["requests.metadata.c1", "requests.metadata", { c1: {} }],
     ["requests.more", "requests.more", 1]
   ])(
-    "SUS-1 a shape that is wrong though its digest is right is no suspension, and says where: %s",
+    "SUS-1 HRN-D13 a shape that is wrong though its digest is right is no suspension, and says where: %s",
     (path, at, wrong) => {
       const { digest: _, ...rest } = copy(sealed) as Suspension.Suspension
       const keys = at.split(".")
@@ -305,7 +305,7 @@ describe("harness 4: the suspension", () => {
     assert.strictEqual(State.isFrozenList(structuredClone(read.messages)), false)
   })
 
-  it("SUS-2 keys have plain unique ids and secrets of 32 bytes or more, which never print", () => {
+  it("SUS-2 HRN-D15 keys have plain unique ids and secrets of 32 bytes or more, which never print", () => {
     const secret = new Uint8Array(32).fill(65)
     const rule = (...keys: Parameters<typeof Digest.makeKeys>[0]) => failed(Digest.makeKeys(keys)).rule
     assert.match(rule(), /at least one/)
@@ -348,7 +348,7 @@ describe("harness 4: the suspension", () => {
 describe("harness 4: states", () => {
   const open = { outcome: "unknown", content: "{}" as JsonText } as const
 
-  it("SUS-5 a fork denies pending approvals and fails pending calls, in the fork only", () => {
+  it("SUS-5 HRN-D23 a fork denies pending approvals and fails pending calls, in the fork only", () => {
     const state = stateOf({ calls: calls.map((call) => call.call_id === "c3" ? { ...call, status: "started" } : call) })
     const fork = State.fork(state, "other")
     assert.strictEqual(fork.thread_id, "other")
@@ -410,7 +410,7 @@ describe("harness 4: states", () => {
     assert.deepStrictEqual(failed(State.messages(state)), { index: 2 })
   })
 
-  it("SUS-4 a state is read by itself, strictly", () => {
+  it("SUS-4 HRN-D10 a state is read by itself, strictly", () => {
     const state = copy(stateOf())
     assert.deepStrictEqual(ok(Suspension.readState(state)), stateOf())
     assert.strictEqual(failed(Suspension.readState({ ...stateOf(), version: 2 })).details.path, "state.version")

@@ -135,10 +135,11 @@ describe.concurrent("6 errand serve", { timeout: 60_000 }, () => {
       ["shutdown", 0, (child: Child) => child.stdin!.write("{\"id\":\"2\",\"method\":\"shutdown\"}\n")],
       ["a line too long", 65, (child: Child) => child.stdin!.write(" ".repeat(65_537))],
       ["SIGINT", 130, (child: Child) => child.kill("SIGINT")],
-      ["SIGTERM", 143, (child: Child) => child.kill("SIGTERM")]
+      ["SIGTERM", 143, (child: Child) => child.kill("SIGTERM")],
+      ["SIGHUP", 143, (child: Child) => child.kill("SIGHUP")]
     ] as const
   ) {
-    it(`CLS-4 ${how} ends it with ${code}`, async () => {
+    it(`CLS-4 WIR-10 ${how} ends it with ${code}`, async () => {
       using home = temporary()
       const { child, ended } = serve({ ERRAND_HOME: home.path }, "pipe", "pipe")
       child.stdin!.on("error", () => {})

@@ -28,7 +28,7 @@ const start = Effect.fnUntraced(function*(
 const lastText = (peer: Peer) => peer.events("message.reconcile").at(-1)?.text ?? ""
 
 describe("section 12: the pipeline from inside code", { timeout: 60_000 }, () => {
-  it.effect("BLT-3 SES-6 a call by code has an activity under that of the code, an entry, and no result of its own", () =>
+  it.effect("BLT-3 SES-6 WIR-36 a call by code has an activity under that of the code, an entry, and no result of its own", () =>
     Effect.gen(function*() {
       const { peer, session_id, turn } = yield* start([
         code("const r = await tools.call('client__a', {n: 1}); return r.text"),

@@ -278,7 +278,7 @@ describe("program 3: what code can reach", { timeout: 60_000 }, () => {
       }
     }))
 
-  it.effect("BLT-3 search and describe show tools with their schema unchanged, and no other", () =>
+  it.effect("BLT-3 WIR-34 search and describe show tools with their schema unchanged, and no other", () =>
     Effect.gen(function*() {
       const tools = [tool("client__a", "Looks up records."), tool("client__b", "Sends mail.")]
       assert.strictEqual(

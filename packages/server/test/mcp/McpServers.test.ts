@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { fixture, runs, start, until } from "./McpRig.ts"
 
 describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
-  it.effect("BLT-5 PRM-1 tools of all pages get legal, unique names, need approval, and keep their schema unchanged", () =>
+  it.effect("BLT-5 PRM-1 WIR-38 tools of all pages get legal, unique names, need approval, and keep their schema unchanged", () =>
     Effect.gen(function*() {
       const { tools } = yield* start({ one: fixture(), two: fixture() })
       const names = tools().map(({ name }) => name)
@@ -43,7 +43,7 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       } as never)
     }))
 
-  it.effect("BLT-5 errors of a tool, refusals and broken answers are told, images are left out with a note, size is bounded", () =>
+  it.effect("BLT-5 WIR-42 errors of a tool, refusals and broken answers are told, images are left out with a note, size is bounded", () =>
     Effect.gen(function*() {
       const { call, text } = yield* start({ one: fixture() })
       assert.strictEqual(
@@ -66,7 +66,7 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.include(yield* call("mcp__one__nothing"), { _tag: "Refused", code: "mcp_unavailable" })
     }))
 
-  it.effect("BLT-6 a server gets no provider keys and no ERRAND_* but what its configuration names", () =>
+  it.effect("BLT-6 WIR-44 a server gets no provider keys and no ERRAND_* but what its configuration names", () =>
     Effect.gen(function*() {
       process.env["OPENAI_API_KEY"] = "x"
       process.env["ERRAND_HOME"] = "x"
@@ -94,7 +94,7 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.deepStrictEqual(JSON.parse(yield* text("mcp__one__cancelled")), { hanging, cancelled: [hanging] })
     }))
 
-  it.effect("BLT-5 a call without a sign of life expires after 60 s and is cancelled; it may have executed", () =>
+  it.effect("BLT-5 WIR-41 a call without a sign of life expires after 60 s and is cancelled; it may have executed", () =>
     Effect.gen(function*() {
       const { call, text } = yield* start({ one: fixture() })
       const fiber = yield* Effect.forkChild(call("mcp__one__hang"), { startImmediately: true })
@@ -111,7 +111,7 @@ describe("program 3: MCP servers over pipes", { timeout: 60_000 }, () => {
       assert.strictEqual(JSON.parse(yield* text("mcp__one__cancelled")).cancelled.length, 1)
     }))
 
-  it.effect("BLT-5 progress is a sign of life, for ten minutes at most", () =>
+  it.effect("BLT-5 WIR-41 progress is a sign of life, for ten minutes at most", () =>
     Effect.gen(function*() {
       const { call, text } = yield* start({ one: fixture() })
       const hang = Effect.forkChild(call("mcp__one__hang"), { startImmediately: true })

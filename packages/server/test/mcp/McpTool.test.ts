@@ -16,7 +16,7 @@ const only = (json: string): McpMessage.McpMessage => {
 }
 
 describe("program 3: names and descriptions of MCP tools", () => {
-  it("BLT-5 a legal name is kept; what is illegal, too long or ambiguous gets a mark", () => {
+  it("BLT-5 WIR-37 a legal name is kept; what is illegal, too long or ambiguous gets a mark", () => {
     assert.strictEqual(McpTool.nameOf("files", "read_file-2"), "mcp__files__read_file-2")
     assert.strictEqual(McpTool.nameOf("s", "x".repeat(56)), `mcp__s__${"x".repeat(56)}`)
     assert.match(McpTool.nameOf("s", "x".repeat(57)), /^mcp__s__x{47}_[0-9a-f]{8}$/)
@@ -51,7 +51,7 @@ describe("program 3: names and descriptions of MCP tools", () => {
     return McpTool.listed("s", told as ReadonlyArray<unknown>)
   }
 
-  it("BLT-5 PRO-4 descriptions are cleaned and bounded", () => {
+  it("BLT-5 PRO-4 WIR-38 descriptions are cleaned and bounded", () => {
     const described = (text: string) => tools(JSON.stringify([{ name: "t", description: text }])).tools[0]!.description
     assert.strictEqual(described("a\u001b[31mred\u001b[0m \u202e b\u0000"), "ared \ufffd b\ufffd")
     assert.strictEqual(described("key sk-ant-REDACTED"), "key [redacted]")
@@ -82,7 +82,7 @@ describe("program 3: names and descriptions of MCP tools", () => {
     ])
   })
 
-  it("BLT-5 a text that only repeats the structured value is dropped, another one stays", () => {
+  it("BLT-5 WIR-42 a text that only repeats the structured value is dropped, another one stays", () => {
     const outcome = (text: string) => {
       const result = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":{"a":1.0}}`
       const message = only(`{"jsonrpc":"2.0","id":1,"result":${result}}`)
