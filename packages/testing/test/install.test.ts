@@ -22,7 +22,7 @@ import { publint } from "publint"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const names = ["protocol", "runtime", "models", "client", "server", "testing"]
-const license = readFileSync(join(root, "LICENSE"), "utf8")
+const license = readFileSync(join(root, "packages/protocol/LICENSE"), "utf8")
 const bin = (name: string) => join(root, "node_modules/.bin", name)
 
 const packed = (folder: string, name: string): string => {
