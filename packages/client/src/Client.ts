@@ -70,12 +70,15 @@ export type SessionSummary = ResultOf<"session.list">["sessions"][number]
 export class Client extends Context.Service<Client, {
   /** What the server said of itself (LIF-7). */
   readonly server: ResultOf<"initialize">
+  /** Makes a session and attaches it; the one that was attached is detached (SES-1, SES-2). */
   readonly createSession: Effect.Effect<Session.Session, RequestError>
+  /** Attaches a session that exists; `session_not_found` and `session_locked` are refusals (SES-2). */
   readonly openSession: (sessionId: string) => Effect.Effect<Session.Session, RequestError>
   /** All sessions, newest first. */
   readonly listSessions: Stream.Stream<SessionSummary, RequestError>
   /** The history of any session, also of one that another process holds. */
   readonly history: (sessionId: string) => Stream.Stream<Requests.HistoryEntry, RequestError>
+  /** How the server stands, at any moment (LIF-9). */
   readonly status: Effect.Effect<ResultOf<"status">, RequestError>
   /** Asks the server to end and waits until it did. */
   readonly shutdown: Effect.Effect<void, RequestError>

@@ -34,6 +34,7 @@ export class Codec extends Context.Service<Codec, {
   readonly event: (seq: number, event: ServerEvent) => string
   readonly fits: (text: string) => boolean
 }>()("@errand/protocol/Codec") {
+  /** A codec under the limits in force, with an instance id of its own. */
   static readonly layer: Layer.Layer<Codec> = Layer.effect(
     Codec,
     Effect.gen(function*() {

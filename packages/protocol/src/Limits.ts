@@ -1,7 +1,7 @@
 /**
- * Every number of the contract, under the key that the wire uses (LIF-7, section 8).
+ * The bounds that `initialize` tells, under the keys that the wire uses (LIF-7, section 8).
  *
- * Rule: no other module holds a bound of its own. `Limits` is a `Context.Reference`, so tests and embedders can shrink
+ * Rule: no other module holds one of them. `Limits` is a `Context.Reference`, so tests and embedders can shrink
  * what they like with `Effect.provideService(Limits, Limits.withBounds({ … }))`.
  */
 import * as Context from "effect/Context"
@@ -75,6 +75,9 @@ export const defaults: LimitValues = {
     max_timeout_ms: 300_000
   }
 }
+
+/** How many request ids a connection may be granted (REQ-4). */
+export const requestIds = { least: 64, most: 1_000_000 } as const
 
 /** The bounds in force; the defaults are those of protocol version 1. */
 export const Limits = Context.Reference<LimitValues>("@errand/protocol/Limits", { defaultValue: () => defaults })

@@ -33,6 +33,7 @@ export class HistoryInvalid extends Data.TaggedError("HistoryInvalid")<{
   readonly violations: ReadonlyArray<HistoryCheck.Violation>
 }> {}
 
+/** Why the loop of an agent ended without an answer; nothing of it is protected yet. */
 export type LoopError = ModelFailed | StorageFailed | TurnLimitReached | UsageBounds.UsageLimitExceeded | HistoryInvalid
 
 /** How a loop ends: the model answered without tool calls, or calls of its last message wait for a later run (RUN-2). */
@@ -59,6 +60,7 @@ export class AgentLoop extends Context.Service<AgentLoop, {
   /** Runs until the model answers without tool calls, or a step ends unanswered. */
   readonly run: (agent: Agent) => Effect.Effect<LoopEnd, LoopError>
 }>()("@errand/runtime/AgentLoop") {
+  /** The loop over the model, the catalog, the pipeline and the outbox that are provided. */
   static readonly layerNoDeps = Layer.effect(
     AgentLoop,
     Effect.gen(function*() {

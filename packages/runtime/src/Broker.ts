@@ -67,6 +67,7 @@ export class Broker extends Context.Service<Broker, {
   /** Calls that wait for a result now (LIF-9). */
   readonly pending: () => number
 }>()("@errand/runtime/Broker") {
+  /** A broker that publishes through the outbox that is provided. */
   static readonly layerNoDeps = Layer.effect(
     Broker,
     Effect.gen(function*() {

@@ -66,6 +66,7 @@ export class AgentRunner extends Context.Service<AgentRunner, {
    */
   readonly run: (request: RunRequest) => Effect.Effect<RunEnd>
 }>()("@errand/runtime/AgentRunner") {
+  /** The runner over a loop and an outbox that are provided. */
   static readonly layerNoDeps = Layer.effect(
     AgentRunner,
     Effect.gen(function*() {

@@ -64,6 +64,7 @@ export class Tasks extends Context.Service<Tasks, {
   /** Cancels a running task and nothing else: its caller goes on and reads that it was cancelled (CAN-2). False: none runs. */
   readonly cancel: (taskId: string) => Effect.Effect<boolean>
 }>()("@errand/runtime/Tasks") {
+  /** Delegation in the loop that a call of `task` is made in. */
   static readonly layer = Layer.effect(
     Tasks,
     Effect.gen(function*() {

@@ -44,6 +44,7 @@ export class ToolPipeline extends Context.Service<ToolPipeline, {
   /** Records calls that were cut off, one result each, so that history stays valid (SES-11, CAN-2): the answer, if there is one. */
   readonly close: (agent: Agent, calls: ReadonlyArray<PipelineCall>) => Effect.Effect<void, StorageFailed>
 }>()("@errand/runtime/ToolPipeline") {
+  /** The pipeline over the catalog, approvals, executor and outbox that are provided; hooks and limits are references. */
   static readonly layerNoDeps = Layer.effect(
     ToolPipeline,
     Effect.gen(function*() {

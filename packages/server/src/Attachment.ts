@@ -41,6 +41,7 @@ export class Attachment extends Context.Service<Attachment, {
   readonly sessionId: () => string | null
   readonly runId: () => Ids.RunId | null
 }>()("@errand/server/Attachment") {
+  /** Over the store and the runner that are provided. */
   static readonly layerNoDeps = Layer.effect(
     Attachment,
     Effect.gen(function*() {

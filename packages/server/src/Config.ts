@@ -3,7 +3,7 @@
  *
  * Rule: the file is closed and validated as a whole; a fault names its path, and nothing is started then.
  */
-import { Json } from "@errand/protocol"
+import { Json, Limits } from "@errand/protocol"
 import { Diagnosis } from "@errand/runtime"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -62,7 +62,9 @@ export const Config = Schema.Struct({
   ),
   turn_limit: Schema.optionalKey(Positive),
   run_timeout_ms: Schema.optionalKey(Positive),
-  request_ids: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 64, maximum: 1_000_000 }))),
+  request_ids: Schema.optionalKey(Schema.Int.check(
+    Schema.isBetween({ minimum: Limits.requestIds.least, maximum: Limits.requestIds.most })
+  )),
   code_mode: Schema.optionalKey(Schema.Struct({
     enabled: Schema.optionalKey(Schema.Boolean),
     memory_bytes: Schema.optionalKey(Positive),

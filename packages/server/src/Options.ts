@@ -4,6 +4,7 @@
  * Rule: one table names every option; the command line, its help and the environment are read through it. A flag wins
  * over the environment, and both win over the config file.
  */
+import { Limits } from "@errand/protocol"
 import * as Result from "effect/Result"
 
 /** One option of `errand serve`. `env` is null where only the flag exists. */
@@ -58,7 +59,8 @@ export const entries = {
     flag: "request-ids",
     env: null,
     value: "N",
-    help: "Request ids of a connection, 64 to 1000000; default 4096."
+    help:
+      `Request ids of a connection, ${Limits.requestIds.least} to ${Limits.requestIds.most}; default ${Limits.defaults.base.request_ids}.`
   },
   runTimeoutMs: {
     flag: "run-timeout-ms",
@@ -69,6 +71,7 @@ export const entries = {
   turnLimit: { flag: "turn-limit", env: null, value: "N", help: "Model requests of a run; default 100." }
 } satisfies Readonly<Record<string, OptionEntry>>
 
+/** What an option is called in the table. */
 export type OptionName = keyof typeof entries
 
 /** What was told, as text; an option that nobody named is absent. */
@@ -123,9 +126,6 @@ const levels = {
 /** A level of the log on stderr, as Effect names it. */
 export type LogLevel = typeof levels[keyof typeof levels]
 
-/** The largest and smallest number of request ids of a connection (REQ-4). */
-const REQUEST_IDS = { least: 64, most: 1_000_000 }
-
 /** Checks the texts; the failure is one line that says what to do (PGM-5). */
 export const decode = (texts: OptionTexts): Result.Result<Options, string> => {
   const faults: Array<string> = []
@@ -168,7 +168,7 @@ export const decode = (texts: OptionTexts): Result.Result<Options, string> => {
     logLevel: levels[choice("logLevel", Object.keys(levels) as ReadonlyArray<keyof typeof levels>) ?? "warn"],
     instructions: texts.instructions,
     baseUrl: address("baseUrl"),
-    requestIds: integer("requestIds", REQUEST_IDS.least, REQUEST_IDS.most),
+    requestIds: integer("requestIds", Limits.requestIds.least, Limits.requestIds.most),
     runTimeoutMs: integer("runTimeoutMs", 1, 2 ** 31 - 1),
     turnLimit: integer("turnLimit", 1, 1_000_000_000)
   }

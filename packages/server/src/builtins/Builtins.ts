@@ -23,6 +23,7 @@ export class Builtins extends Context.Service<Builtins, {
   /** The tool of a name. */
   readonly get: (name: string) => BuiltinTool | undefined
 }>()("@errand/server/builtins/Builtins") {
+  /** The tools over a workspace and process groups that are provided. */
   static readonly layerNoDeps: Layer.Layer<Builtins, never, Workspace | ProcessGroups> = Layer.effect(
     Builtins,
     Effect.gen(function*() {

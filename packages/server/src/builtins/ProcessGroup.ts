@@ -75,6 +75,7 @@ export class ProcessGroups extends Context.Service<ProcessGroups, {
     readonly log: (chunk: Buffer) => void
   }) => Effect.Effect<Peer, string, Scope.Scope>
 }>()("@errand/server/builtins/ProcessGroups") {
+  /** Groups that are all ended when the layer's scope closes, and when this process exits. */
   static readonly layer = Layer.effect(
     ProcessGroups,
     Effect.gen(function*() {

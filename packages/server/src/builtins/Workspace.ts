@@ -81,6 +81,7 @@ export class Workspace extends Context.Service<Workspace, {
     options?: { readonly kind?: EntryKind; readonly flags?: number; readonly mode?: number }
   ) => Effect.Effect<Opened, ToolOutcome, Scope.Scope>
 }>()("@errand/server/builtins/Workspace") {
+  /** The workspace in a directory, which must exist. */
   static readonly layer = (options: Options): Layer.Layer<Workspace, WorkspaceUnusable> =>
     Layer.effect(Workspace, make(options))
 }

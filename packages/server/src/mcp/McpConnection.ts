@@ -34,6 +34,7 @@ export class ServerRefused extends Data.TaggedError("ServerRefused")<{ readonly 
 /** The server did not answer in time. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{ readonly ms: number }> {}
 
+/** Why a request has no result. */
 export type RequestError = LinkLost | ServerRefused | NoAnswer
 
 /** How long a request is waited for: without a sign of life, and in all. Progress is a sign of life. */
