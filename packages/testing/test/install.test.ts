@@ -39,9 +39,11 @@ import { Effect, Schema } from "effect"
 import { Client, Tool } from "@errand/client"
 import { Json, Limits } from "@errand/protocol"
 import { decide } from "@errand/runtime"
+import { Harness } from "@errand/runtime/suspend"
 import { Script } from "@errand/models"
 import { SessionStore } from "@errand/server"
 import { TestServer } from "@errand/testing"
+import { ProviderEmulator } from "@errand/testing/providers"
 
 const lookup = Tool.make("lookup_record", {
   description: "Looks up a record.",
@@ -52,7 +54,10 @@ const lookup = Tool.make("lookup_record", {
 // @ts-expect-error a result of another type is a compile error
 Tool.make("wrong", { description: "d", success: Schema.Struct({ n: Schema.Number }) }).handle(() => Effect.succeed({ n: "1" }))
 
-export const used = [Client, lookup, Json.read("{}"), Limits.defaults, decide([], "x", "direct", "allow"), Script, SessionStore, TestServer]
+export const used = [
+  Client, lookup, Json.read("{}"), Limits.defaults, decide([], "x", "direct", "allow"), Harness.make, Script, SessionStore,
+  TestServer, ProviderEmulator
+]
 process.stdout.write(\`\${used.length} used\\n\`)
 `
 
@@ -119,7 +124,7 @@ describe("packages that install", () => {
       )
       const checked = spawnSync(bin("tsc"), ["-p", project], { encoding: "utf8" })
       assert.strictEqual(checked.stdout, "")
-      assert.strictEqual(execFileSync(bin("node"), [join(project, "out/main.js")], { encoding: "utf8" }), "8 used\n")
+      assert.strictEqual(execFileSync(bin("node"), [join(project, "out/main.js")], { encoding: "utf8" }), "10 used\n")
 
       const served = spawnSync(bin("node"), [join(modules, "@errand/server/bin/errand.mjs"), "serve", "--stdio"], {
         input: `{"id":"1","method":"initialize","params":{"required_capabilities":[]}}\n`,
