@@ -37,6 +37,10 @@ const sources: ReadonlyArray<Source> = Object.keys(mayImport).flatMap((name) =>
     })
 )
 
+/** What reaches outside of the program; types do not. */
+const EDGE =
+  /^(?:import|export) (?!type)[^"]*? from "node:(?:fs|net|os|tty|readline|child_process|worker_threads|sqlite)|\bprocess\.(?:env|exit|kill|on|once|std\w+)\b/m
+
 const packageOf = (path: string) => path.split("/")[0]!
 
 const linesOf = (text: string) => text.split("\n").length - 1
@@ -110,6 +114,15 @@ describe("structure", () => {
     assert.deepStrictEqual(sources.filter(({ path }) => left.test(basename(path))).map(({ path }) => path), [])
     const silent = sources.filter(({ path, text }) => basename(path) !== "index.ts" && !text.startsWith("/**"))
     assert.deepStrictEqual(silent.map(({ path }) => path), [])
+  })
+
+  it("what touches the process, files or sockets says that it is an edge; protocol and runtime have none", () => {
+    const withoutComments = (text: string) => text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "")
+    const edges = sources.filter(({ text }) => EDGE.test(withoutComments(text)))
+    assert.isAbove(edges.length, 20)
+    const silent = edges.filter(({ text }) => !/\bedge\b/i.test(text.slice(0, text.indexOf("*/"))))
+    assert.deepStrictEqual(silent.map(({ path }) => path), [])
+    assert.deepStrictEqual(edges.map(({ path }) => path).filter((path) => /^(?:protocol|runtime)\//.test(path)), [])
   })
 
   it("each sentence of the documents that has an id is cited by a test", () => {

@@ -2,6 +2,7 @@
  * The entries of an open directory, bounded and in order.
  *
  * Rule: however many entries a directory has, memory stays bounded; what is not kept is counted.
+ * This is an edge: it reads directories.
  */
 import * as Effect from "effect/Effect"
 import type { Dirent } from "node:fs"

@@ -3,7 +3,7 @@
  *
  * Rule: a group that was started is ended, by its scope, by its own end, or by the exit of this process; nothing waits
  * for pipes that processes outside the group hold open. A process that makes itself a session of its own (`setsid`)
- * leaves the group and is out of reach.
+ * leaves the group and is out of reach. This is an edge: it starts processes and ends them.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -10,6 +10,8 @@
  * the system refuses to follow through any link, and a descriptor is matched against what lies at that path; there a
  * process that swaps paths at the right moment can have an empty directory made outside, but no content written. Where
  * neither holds there is no workspace: a match against a path that is swapped meanwhile would prove nothing.
+ *
+ * This is an edge: it opens files.
  */
 import { Redaction, type ToolOutcome } from "@errand/runtime"
 import * as Context from "effect/Context"

@@ -2,7 +2,8 @@
  * `write_file`: one whole file (BLT-1).
  *
  * Rule: a reader sees the old content or the new one, never a mixture: the content goes to a new file beside the target,
- * which then takes the target's name. Nothing is ever written through a link.
+ * which then takes the target's name. Nothing is ever written through a link. This is an edge: it
+ * writes files.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

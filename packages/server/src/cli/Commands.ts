@@ -1,7 +1,8 @@
 /**
  * The commands of `errand` and their help (PGM-1 to PGM-5).
  *
- * Rule: what a command takes is said here once; options of the server come from the table in `Options`.
+ * Rule: what a command takes is said here once; options of the server come from the table in `Options`. This is an
+ * edge: it reads the environment.
  */
 import { JsonSchema, Limits } from "@errand/protocol"
 import * as Argument from "effect/cli/Argument"

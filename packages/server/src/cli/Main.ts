@@ -1,7 +1,8 @@
 /**
  * The command line of `errand` but for a plain `serve` (PGM-5).
  *
- * Rule: help and version go to stdout with exit code 0; wrong usage is one line on stderr and exit code 64.
+ * Rule: help and version go to stdout with exit code 0; wrong usage is one line on stderr and exit code 64. This is
+ * an edge: it is the process.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as CliConfig from "effect/cli/CliConfig"
