@@ -126,8 +126,7 @@ for (const name of each) {
         for (const [index, after] of [0, firstText].entries()) {
           yield* emulator.script({ text: ["half"], fault: { type: "silence", after } })
           const waiting = yield* Effect.forkChild(ask(), { startImmediately: true })
-          yield* emulator.received(index + 1)
-          yield* settled
+          yield* Emulated.arrived(index)
           yield* TestClock.adjust(59_999)
           assert.isUndefined(waiting.pollUnsafe())
           yield* TestClock.adjust(1)
@@ -146,8 +145,7 @@ for (const name of each) {
         yield* emulator.script({ keepAlive: 3, text: "x", fault: { type: "silence", after: 0 } })
         const waiting = yield* Effect.forkChild(ask(), { startImmediately: true })
         yield* TestClock.adjust(50_000)
-        yield* emulator.received(1)
-        yield* settled
+        yield* Emulated.arrived(0)
         yield* TestClock.adjust(59_999)
         assert.isUndefined(waiting.pollUnsafe())
         yield* TestClock.adjust(1)
@@ -160,8 +158,7 @@ for (const name of each) {
         for (const [index, after] of [0, preamble, firstText].entries()) {
           yield* emulator.script({ text: ["half"], fault: { type: "silence", after } })
           const waiting = yield* Effect.forkChild(ask(), { startImmediately: true })
-          yield* emulator.received(index + 1)
-          yield* settled
+          yield* Emulated.arrived(index)
           yield* Fiber.interrupt(waiting)
           yield* emulator.aborted(index)
         }
@@ -243,9 +240,6 @@ describe("MDL-3 trouble without a provider", () => {
       assert.isTrue(Result.isFailure(told) && told.failure.retryable)
     }))
 })
-
-/** Lets everything come in that is on its way over the loopback interface. */
-const settled = Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, 50)))
 
 const described = (failure: { readonly _tag: string; readonly value?: ModelFailed }) => {
   const { code, message, retryable } = failure.value!

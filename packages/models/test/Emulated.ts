@@ -61,13 +61,47 @@ export const families: { readonly [name in "openai" | "anthropic" | "openai-comp
 /** Names of the families, for tests that must hold for each. */
 export const each = Object.keys(families) as ReadonlyArray<keyof typeof families>
 
+/** The bytes that came for each request of an emulated provider, in the order of the requests. */
+const came = new WeakMap<object, Array<number>>()
+
+/** Counts the bytes of each answer when whoever reads it has them. */
+const counted = (fetch: typeof globalThis.fetch, counts: Array<number>): typeof globalThis.fetch => (input, init) => {
+  const index = counts.push(0) - 1
+  return fetch(input, init).then((response) => {
+    const count = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform: (bytes, controller) => {
+        counts[index]! += bytes.length
+        controller.enqueue(bytes)
+      }
+    })
+    const { headers, status, statusText } = response
+    return new Response(response.body?.pipeThrough(count) ?? null, { headers, status, statusText })
+  })
+}
+
+const nextTurn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+
+/** Turns of the event loop after which a library has read what it was given. */
+const READING_TURNS = 20
+
+/** Waits until a request has come, and all that its answer sends has been read. */
+export const arrived = Effect.fnUntraced(function*(index: number) {
+  const emulator = yield* ProviderEmulator
+  yield* emulator.received(index + 1)
+  while ((came.get(emulator)?.[index] ?? 0) < emulator.requests[index]!.bytes) yield* nextTurn
+  for (let turn = 0; turn < READING_TURNS; turn++) yield* nextTurn
+})
+
 /** The model of a family and its emulated provider. */
 export const layer = (name: keyof typeof families, key?: string) => {
   const family = families[name]
   return Layer.unwrap(Effect.map(ProviderEmulator, (emulator) => {
     const bytes = ByteWatch.make()
     const given = key ?? emulator.key
-    return AiSdkModel.layer(family.model({ address: emulator.address, key: given, fetch: bytes.fetch }), {
+    const counts: Array<number> = []
+    came.set(emulator, counts)
+    const fetch = counted(bytes.fetch, counts)
+    return AiSdkModel.layer(family.model({ address: emulator.address, key: given, fetch }), {
       ...family.options,
       bytes,
       secrets: [Redacted.make(given)]
@@ -134,9 +168,8 @@ export const results = (message: Message & { readonly role: "assistant" }, conte
 /** Runs something whose waits are on the test clock and whose other party is real: time flies while it is idle. */
 export const flying = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
-  const turn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
   while (fiber.pollUnsafe() === undefined) {
-    yield* turn
+    yield* nextTurn
     yield* TestClock.adjust(250)
   }
   return yield* Fiber.join(fiber)

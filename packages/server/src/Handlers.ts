@@ -1,8 +1,8 @@
 /**
  * What each method does: params to service call to result, and errors to wire codes.
  *
- * Rule: this is the only place that knows which error of ours has which code on the wire; the table has one row per
- * method but the answer to a call, and nothing else is dispatched by other means.
+ * Rule: errors of services get their codes here and nowhere else; the table has one row per method but the answer to a
+ * call, and nothing else is dispatched by other means.
  */
 import { type JsonText, type Requests, WireError } from "@errand/protocol"
 import { Approvals, Broker, ModelTurn, Redaction, type StorageFailed } from "@errand/runtime"

@@ -23,6 +23,8 @@ export interface Received {
   readonly body: Body
   /** Why it was refused; null where an answer was begun. */
   readonly refusal: Refusal | null
+  /** Bytes of the body of its answer, as far as that is sent. */
+  bytes: number
   /** Set when the client closed the connection before the answer was complete. */
   aborted: boolean
 }
@@ -75,8 +77,9 @@ const listen = (dialect: Dialect, key: string): Effect.Effect<ProviderEmulator["
         })
         const answer = received.refusal === null ? answers.shift() ?? nothingLeft : undefined
         const model = String(received.body.model)
-        if (received.refusal !== null) refuse(dialect, response, received.refusal)
-        else give(dialect, response, dialect.events({ answer: answer!, model, serial: requests.length }), answer!)
+        received.bytes = answer === undefined
+          ? refuse(dialect, response, received.refusal!)
+          : give(dialect, response, dialect.events({ answer, model, serial: requests.length }), answer)
         changed()
       })
     })
@@ -124,20 +127,24 @@ const receive = (dialect: Dialect, key: string, request: IncomingMessage, text: 
     }
     return dialect.check(body)
   }
-  return { headers, text, body, refusal: refused(), aborted: false }
+  return { headers, text, body, refusal: refused(), bytes: 0, aborted: false }
 }
 
+/** Sends an error; gives the bytes of its body. */
 const refuse = (
   dialect: Dialect,
   response: ServerResponse,
   refusal: Refusal,
   { body, headers = {} }: { readonly body?: string; readonly headers?: { readonly [name: string]: string } } = {}
-): void => {
+): number => {
+  const text = body ?? dialect.errorBody(refusal)
   response.writeHead(refusal.status, { "content-type": "application/json", ...headers })
-  response.end(body ?? dialect.errorBody(refusal))
+  response.end(text)
+  return Buffer.byteLength(text)
 }
 
-const give = (dialect: Dialect, response: ServerResponse, events: ReadonlyArray<string>, answer: Answer): void => {
+/** Begins to send an answer; gives the bytes that its body will have. */
+const give = (dialect: Dialect, response: ServerResponse, events: ReadonlyArray<string>, answer: Answer): number => {
   const { fault } = answer
   if (fault?.type === "status") {
     const { body, headers, message = "The emulator was told to fail.", status } = fault
@@ -147,8 +154,11 @@ const give = (dialect: Dialect, response: ServerResponse, events: ReadonlyArray<
     })
   }
   const sent = fault === undefined ? events : events.slice(0, fault.after)
-  if (fault?.type === "reset" && fault.after === 0) return void response.destroy()
-  if (fault?.type === "silence" && fault.after === 0 && answer.keepAlive === undefined) return
+  if (fault?.type === "reset" && fault.after === 0) {
+    response.destroy()
+    return 0
+  }
+  if (fault?.type === "silence" && fault.after === 0 && answer.keepAlive === undefined) return 0
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" })
   response.flushHeaders()
   const bytes = Buffer.from(sent.join("") + (fault?.type === "error" ? dialect.overloaded : ""), "utf8")
@@ -159,6 +169,7 @@ const give = (dialect: Dialect, response: ServerResponse, events: ReadonlyArray<
     if (fault?.type === "reset") response.destroy()
     else if (fault?.type !== "silence") response.end()
   })
+  return writes.reduce((sum, { length }) => sum + length, 0)
 }
 
 /** Writes one after the other, each when the one before has left. */
