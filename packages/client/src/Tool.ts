@@ -179,11 +179,14 @@ const declare = (
     ["input_schema", read.success],
     ...timeout
   ])
-  const decoded = ClientTool.decode(node, "declaration", Limits.defaults.clientTools)
-  return Result.isSuccess(decoded)
-    ? { declaration: decoded.success, schema: read.success }
-    : refuse("declaration", decoded.failure.message)
+  const decoded = ClientTool.decode(node, "", Limits.defaults.clientTools)
+  if (Result.isSuccess(decoded)) return { declaration: decoded.success, schema: read.success }
+  const [, field = "", problem = decoded.failure.message] = /^\.(\w+): (.*)$/s.exec(decoded.failure.message) ?? []
+  return refuse(optionOf.get(field) ?? field, problem)
 }
+
+/** What the fields of a descriptor are called where a tool is declared, if not the same. */
+const optionOf: ReadonlyMap<string, string> = new Map([["input_schema", "parameters"], ["timeout_ms", "timeoutMs"]])
 
 const declared = <Args, Success, Failure>(
   declaration: ClientTool.ClientTool,
