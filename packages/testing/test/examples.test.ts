@@ -28,7 +28,7 @@ describe("examples/suspend", () => {
       assert.strictEqual(
         second.stdout,
         "Done: [{\"id\":\"c1\",\"name\":\"lookup_record\",\"outcome\":\"success\",\"result\":{\"text\":\"\",\"structured\":"
-          + "{\"title\":\"Record c1\",\"open\":true}}},{\"id\":\"c2\",\"name\":\"close_record\",\"outcome\":\"success\","
+          + "{\"title\":\"Record 7\",\"open\":true}}},{\"id\":\"c2\",\"name\":\"close_record\",\"outcome\":\"success\","
           + "\"result\":{\"text\":\"record 7 is closed\"}}]\n",
         second.stderr
       )

@@ -7,7 +7,10 @@ const program = Effect.gen(function*() {
   const { pending, resume } = yield* harness({ text: "Done: {{results}}" })
   const suspension = readFileSync("suspension.json", "utf8")
   const { approvals, calls } = Result.getOrThrow(pending(suspension))
-  const answers = calls.map((call) => call.succeed({ title: `Record ${call.callId}`, open: true }))
+  const answers = calls.map((call) => {
+    const { record_id } = Result.getOrThrow(call.arguments)
+    return call.succeed({ title: `Record ${record_id}`, open: true })
+  })
   const decisions = approvals.map((approval) => approval.allow())
   const result = yield* resume(suspension, [...answers, ...decisions])
   if (result._tag !== "Completed") return yield* Effect.die(result)
