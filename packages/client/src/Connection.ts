@@ -86,11 +86,6 @@ export class Connection {
     return this.limits.request_ids - this.ids
   }
 
-  /** Why the connection is lost, if it is. */
-  get lost(): ConnectionLost | undefined {
-    return this.gone
-  }
-
   /**
    * Sends a request and calls `respond` once; at once when it cannot be sent. `needed` is how many ids must be left for it.
    */

@@ -62,11 +62,6 @@ export class ToolHandlers<R> {
     return fibers
   }
 
-  /** How many calls are open. */
-  get size(): number {
-    return this.open.size
-  }
-
   private settle(call: ToolCall, exit: Exit.Exit<ToolAnswer.ToolAnswer>): void {
     if (!this.open.delete(call.callId)) return
     this.answered(call, Exit.isSuccess(exit) ? exit.value : ToolAnswer.unanswered(exit.cause))
