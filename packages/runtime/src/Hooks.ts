@@ -34,7 +34,11 @@ export type BeforeVerdict =
   | { readonly allow: false; readonly reason: string }
 
 /** The result may not be seen; `reason` is for the model and is protected before it gets there. */
-export class HookRejected extends Data.TaggedError("HookRejected")<{ readonly reason: string }> {}
+export class HookRejected extends Data.TaggedError("HookRejected")<{ readonly reason: string }> {
+  override get message(): string {
+    return `a hook rejected the result: ${this.reason}`
+  }
+}
 
 /**
  * `after` returns undefined to leave the result as it is. A hook that throws, dies or interrupts itself denies (before) or

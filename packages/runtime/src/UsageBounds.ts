@@ -29,7 +29,11 @@ export const noUsage = (): Usage => ({ inputTokens: 0, outputTokens: 0, modelReq
 export class UsageLimitExceeded extends Data.TaggedError("UsageLimitExceeded")<{
   readonly bound: keyof Bounds
   readonly limit: number
-}> {}
+}> {
+  override get message(): string {
+    return `the run used up its bound of ${this.limit} ${this.bound}`
+  }
+}
 
 /** Why no further model request may be made, or null. */
 export const reached = (bounds: Bounds, usage: Usage): UsageLimitExceeded | null =>

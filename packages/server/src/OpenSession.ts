@@ -12,10 +12,18 @@ import * as Effect from "effect/Effect"
 import * as SessionFold from "./SessionFold.ts"
 
 /** No session has this id. */
-export class SessionNotFound extends Data.TaggedError("SessionNotFound")<{ readonly sessionId: string }> {}
+export class SessionNotFound extends Data.TaggedError("SessionNotFound")<{ readonly sessionId: string }> {
+  override get message(): string {
+    return `there is no session ${JSON.stringify(this.sessionId)}`
+  }
+}
 
 /** A live process, perhaps this one, holds the session (SES-2). */
-export class SessionLocked extends Data.TaggedError("SessionLocked")<{ readonly sessionId: string }> {}
+export class SessionLocked extends Data.TaggedError("SessionLocked")<{ readonly sessionId: string }> {
+  override get message(): string {
+    return `session ${this.sessionId} is held by a live process`
+  }
+}
 
 /** An attached session; until it is closed nobody else can open it (SES-2). */
 export interface OpenSession {

@@ -11,10 +11,18 @@ import * as Result from "effect/Result"
 import * as SessionEntry from "./SessionEntry.ts"
 
 /** The cursor is none of ours, or of another session (SES-4, SES-5). */
-export class CursorInvalid extends Data.TaggedError("CursorInvalid")<{ readonly cursor: string }> {}
+export class CursorInvalid extends Data.TaggedError("CursorInvalid")<{ readonly cursor: string }> {
+  override get message(): string {
+    return "the cursor is none that was given for this list or session"
+  }
+}
 
 /** The history changed under the cursor; `revision` is the current one (SES-5). */
-export class StaleRevision extends Data.TaggedError("StaleRevision")<{ readonly revision: string }> {}
+export class StaleRevision extends Data.TaggedError("StaleRevision")<{ readonly revision: string }> {
+  override get message(): string {
+    return `the history has changed; its revision is ${this.revision} now`
+  }
+}
 
 /** A session in the list, with the fields of SES-4. A damaged one stands there without a title and with 0 entries. */
 export interface SessionSummary {

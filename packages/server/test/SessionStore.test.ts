@@ -51,8 +51,12 @@ const entriesOf = Effect.fnUntraced(function*(sessionId: string, limit = 100) {
 const appendAll = (session: OpenSession, records: ReadonlyArray<Record>) =>
   Effect.forEach(records, (record) => session.history.append([record]), { discard: true })
 
-const tagOf = <E extends { readonly _tag: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
-  Effect.map(Effect.flip(effect), (error) => error._tag)
+/** What an effect fails with; whatever it is, it also says something to a person. */
+const tagOf = <E extends Error & { readonly _tag: string }, R>(effect: Effect.Effect<unknown, E, R>) =>
+  Effect.map(Effect.flip(effect), (error) => {
+    assert.match(error.message, /\w+ \w+/)
+    return error._tag
+  })
 
 const suite = (name: string, layer: Layer.Layer<SessionStore>) =>
   describe(`section 4: sessions ${name}`, () => {
