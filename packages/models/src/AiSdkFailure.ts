@@ -94,7 +94,7 @@ const conceal = (text: string, secrets: Setting["secrets"]): string => {
 const retryAfter = (headers: unknown, now: number): number | undefined => {
   if (!Predicate.isObject(headers)) return undefined
   const { "retry-after": after, "retry-after-ms": afterMs } = headers as Fields
-  const exact = typeof afterMs === "string" ? Number(afterMs) : NaN
+  const exact = typeof afterMs === "string" && afterMs.trim() !== "" ? Number(afterMs) : NaN
   if (exact >= 0) return exact
   if (typeof after !== "string" || after.trim() === "") return undefined
   const seconds = Number(after)

@@ -184,6 +184,26 @@ describe("MDL-1 answers of any model", () => {
       assert.deepStrictEqual(events[0], { _tag: "ToolCall", call: { id: "c", name: "a", arguments: `{"a":` } })
     }))
 
+  it.effect("MDL-1 what is kept of an answer has a part for each call, those that were cut off too", () =>
+    Effect.gen(function*() {
+      const events = yield* eventsOf(
+        { type: "reasoning-start", id: "r" },
+        { type: "reasoning-delta", id: "r", delta: "hm" },
+        { type: "text-start", id: "t" },
+        { type: "text-delta", id: "t", delta: "so" },
+        { type: "tool-call", toolCallId: "c", toolName: "a", input: "{}" },
+        { type: "tool-input-start", id: "d", toolName: "a" },
+        finish("length")
+      )
+      const [kept] = events.flatMap((event) => event._tag === "Provider" ? [JSON.parse(event.provider)] : [])
+      assert.deepStrictEqual(kept.parts.map(({ type }: { readonly type: string }) => type), [
+        "reasoning",
+        "text",
+        "call",
+        "call"
+      ])
+    }))
+
   it.effect("MDL-3 a model that throws, or rejects with anything, fails the request", () =>
     Effect.gen(function*() {
       const told = (answer: () => never) =>

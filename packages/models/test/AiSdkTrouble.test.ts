@@ -53,6 +53,8 @@ for (const name of each) {
         assert.strictEqual(yield* after({ "retry-after": "7" }), 7000)
         assert.strictEqual(yield* after({ "retry-after": "0.5" }), 500)
         assert.strictEqual(yield* after({ "retry-after-ms": "120", "retry-after": "7" }), 120)
+        assert.strictEqual(yield* after({ "retry-after-ms": "0", "retry-after": "7" }), 0)
+        assert.strictEqual(yield* after({ "retry-after-ms": "", "retry-after": "7" }), 7000)
         assert.strictEqual(yield* after({ "retry-after": "Thu, 01 Jan 1970 00:00:09 GMT" }), 9000)
         assert.isUndefined(yield* after({ "retry-after": "soon" }))
         assert.isUndefined(yield* after({}))
