@@ -248,6 +248,7 @@ const suite = (name: string, layer: Layer.Layer<SessionStore>) =>
         assert.strictEqual(all.length, 3)
         assert.deepStrictEqual(yield* entriesOf(sessionId, 1), all)
         assert.deepStrictEqual(yield* entriesOf(sessionId, 2), all)
+        assert.isNull((yield* pageOf({ sessionId, limit: 3 })).nextCursor, "the last page has no cursor")
         const page = yield* pageOf({ sessionId, limit: 2 })
         assert.strictEqual(page.revision, session.history.revision())
         const from = { revision: page.revision, cursor: page.nextCursor! }
