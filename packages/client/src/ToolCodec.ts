@@ -4,7 +4,7 @@
  * Rule: everything here is total: whatever comes in, a value or an answer comes out, and no stack trace goes out (CLI-1,
  * CLI-2). A number whose digits a double cannot hold is refused with its path, never rounded (faults E7).
  */
-import { clip, Decimal, Json, JsonCodec, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
+import { clip, Decimal, IssuePath, Json, JsonCodec, type JsonText, SchemaCheck, ToolAnswer } from "@errand/protocol"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -134,22 +134,17 @@ const faultOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
 
 const issues = (issue: SchemaIssue.Issue): string => {
   const found = format(issue).issues.map(({ message, path }) => {
-    const where = (path ?? []).map((part) => step(typeof part === "object" ? part.key : part)).join("").replace(
-      /^\./,
-      ""
-    )
+    const where = IssuePath.told(path)
     return where === "" ? message : `${where}: ${message}`
   })
   return clip(found.join("; "), messageCharacters)
 }
 
-const step = (key: PropertyKey): string => typeof key === "number" ? `[${key}]` : `.${String(key)}`
-
 const inexact = (node: Json.JsonNode, path: string): string | undefined => {
   if (node instanceof Json.JsonNumber) return Decimal.isExact(node.text) ? undefined : path
   if (node === null || typeof node !== "object") return undefined
   for (const [key, inner] of node.entries()) {
-    const found = inexact(inner, path + step(key))
+    const found = inexact(inner, path + IssuePath.step(key))
     if (found !== undefined) return found
   }
   return undefined

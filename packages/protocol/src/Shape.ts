@@ -7,6 +7,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as IssuePath from "./IssuePath.ts"
 import type { JsonText } from "./Json.ts"
 import { step } from "./JsonScanner.ts"
 import { WireError } from "./WireError.ts"
@@ -40,17 +41,11 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
   }
 })
 
-const place = (path: ReadonlyArray<unknown> | undefined): string =>
-  (path ?? []).map((part) => {
-    const key = typeof part === "object" && part !== null && "key" in part ? part.key : part
-    return typeof key === "number" ? `[${key}]` : step(String(key))
-  }).join("").replace(/^\./, "")
-
 /** The first fault of a decoding, as `invalid_params`. */
 export const faultOf = (error: Schema.SchemaError): WireError => {
   const issue = format(error.issue).issues[0]
   const message = issue?.message ?? "not valid"
-  return WireError.invalidParams(place(issue?.path), message.charAt(0).toLowerCase() + message.slice(1))
+  return WireError.invalidParams(IssuePath.told(issue?.path, step), message.charAt(0).toLowerCase() + message.slice(1))
 }
 
 /** A strict decoder: excess keys are faults. */

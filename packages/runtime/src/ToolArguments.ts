@@ -3,7 +3,7 @@
  *
  * Rule: what does not fit the schema is refused before anything happens, and the model reads what was wrong and where.
  */
-import { Json, type JsonText } from "@errand/protocol"
+import { IssuePath, Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -15,14 +15,8 @@ const MOST_DEPTH = 256
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const keyOf = (segment: PropertyKey | { readonly key: PropertyKey }): string => {
-  const key = typeof segment === "object" ? segment.key : segment
-  return typeof key === "number" ? `[${key}]` : `.${String(key)}`
-}
-
 const faultsOf = ({ issue }: Schema.SchemaError): string =>
-  issuesOf(issue).issues.map(({ message, path = [] }) => `${path.map(keyOf).join("").replace(/^\./, "")}: ${message}`)
-    .join("; ")
+  issuesOf(issue).issues.map(({ message, path }) => `${IssuePath.told(path)}: ${message}`).join("; ")
 
 /** A decoder whose failure is the outcome of the call; a member for which `opaque` holds stays lossless text. */
 export const decoder = <A>(

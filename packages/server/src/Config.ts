@@ -3,7 +3,7 @@
  *
  * Rule: the file is closed and validated as a whole; a fault names its path, and nothing is started then.
  */
-import { Json, Limits } from "@errand/protocol"
+import { IssuePath, Json, Limits } from "@errand/protocol"
 import { Diagnosis } from "@errand/runtime"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -75,11 +75,6 @@ export type Config = typeof Config.Type
 
 const standard = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const placeOf = (step: PropertyKey | { readonly key: PropertyKey }): string => {
-  const key = typeof step === "object" ? step.key : step
-  return typeof key === "number" ? `[${key}]` : `.${Diagnosis.quoted(String(key))}`
-}
-
 /** Decodes the text of a config file; the failure is a message with the path of the first fault. */
 export const decode = (text: string): Result.Result<Config, string> => {
   const parsed = Json.parse(text)
@@ -87,6 +82,6 @@ export const decode = (text: string): Result.Result<Config, string> => {
   const decoded = Schema.decodeUnknownResult(Config, { onExcessProperty: "error" })(parsed.success)
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
   const [first] = standard(decoded.failure.issue).issues
-  const path = (first?.path ?? []).map(placeOf).join("").replace(/^\./, "")
+  const path = IssuePath.told(first?.path, (key) => `.${Diagnosis.quoted(key)}`)
   return Result.fail(`${path === "" ? "the file" : path}: ${first?.message ?? "is not valid"}`)
 }
