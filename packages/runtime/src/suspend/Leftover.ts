@@ -16,7 +16,7 @@ import * as Redaction from "../Redaction.ts"
 import type { Answered, ToolOutcome } from "../ToolExecutor.ts"
 import type { Engine } from "./Engine.ts"
 import type * as Preflight from "./Preflight.ts"
-import type * as Recovery from "./Recovery.ts"
+import * as Recovery from "./Recovery.ts"
 import type { CallState } from "./State.ts"
 import type { Thread } from "./Thread.ts"
 
@@ -155,14 +155,9 @@ export const settle = (
     )
   })
 
-/** What a call that nobody decided about is when its run is cut off. */
+/** What a call without a result, about which nobody decided, is when its run is cut off. */
 const undecided = (call: CallState): Step => {
   const facts = { callId: call.call_id, toolName: call.tool_name }
-  if (call.status === "completed") {
-    const { content, outcome } = call
-    const result = { id: call.call_id, name: call.tool_name, outcome: outcome!, content: content as JsonText }
-    return { _tag: "Completed", ...facts, result }
-  }
   return call.status === "started"
     ? { _tag: "Unknown", ...facts }
     : { _tag: "Begin", ...facts, arguments: call.arguments as JsonText }
@@ -178,10 +173,7 @@ export const close = (
 ): Effect.Effect<void> => {
   if (thread.open.length === 0) return Effect.void
   const byId = new Map(steps.map((step) => [step.callId, step]))
-  const calls = openCalls(
-    thread,
-    (call) => call.status === "completed" ? undecided(call) : byId.get(call.call_id) ?? undecided(call),
-    newId
-  )
+  const stepOf = (call: CallState) => Recovery.completed(call) ?? byId.get(call.call_id) ?? undecided(call)
+  const calls = openCalls(thread, stepOf, newId)
   return Effect.ignore(pipeline.close(agent, calls), { log: "Error" })
 }

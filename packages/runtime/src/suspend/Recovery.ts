@@ -47,7 +47,8 @@ const again = (call: State.CallState): Step => ({
 const uncertain = (call: State.CallState, retrySafe: Input["retrySafe"]): Step =>
   retrySafe(call.tool_name) ? again(call) : { _tag: "Unknown", callId: call.call_id, toolName: call.tool_name }
 
-const completed = (call: State.CallState): Step | null =>
+/** The step of a call that has its result already, or null. */
+export const completed = (call: State.CallState): Step | null =>
   call.outcome === null || call.content === null ? null : {
     _tag: "Completed",
     callId: call.call_id,
