@@ -12,6 +12,7 @@ import * as Limits from "./Limits.ts"
 
 export { type JsonNode, JsonNumber, type JsonText, Opaque } from "./JsonValue.ts"
 export { JsonFault, type Rule } from "./JsonScanner.ts"
+export { deepest } from "./JsonReader.ts"
 
 /** How deep containers may nest; the outermost counts as one, and the default is FRM-5's. At most 1,001. */
 export interface ReadOptions {

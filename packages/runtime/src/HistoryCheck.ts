@@ -133,11 +133,8 @@ export class Checker {
 
 const callsOf = (message: Message | undefined): Calls => message?.role === "assistant" ? message.toolCalls : []
 
-/**
- * How deep JSON in a history may nest: a value of 1,000 containers, which is the deepest that any tool or answer may hand
- * over, with the content around it.
- */
-const MOST_DEPTH = 1001
+/** How deep JSON in a history may nest: the deepest value that a tool or an answer may hand over, with the content around it. */
+const MOST_DEPTH = Json.deepest + 1
 
 /**
  * Where a conversation breaks SES-11; empty when any provider accepts it.

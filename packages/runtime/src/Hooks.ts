@@ -65,16 +65,13 @@ const verdictOf = (given: BeforeVerdict): BeforeVerdict => {
   return given
 }
 
-/** How deep a value may nest: as deep as any reader accepts. */
-const MOST_DEPTH = 1000
-
 /** A replacement with its structured value compact, or a defect: it is shown and recorded as it is. */
 const replacementOf = (given: HookedResult | undefined): HookedResult | undefined => {
   if (given === undefined) return undefined
   const { status, structured, text } = given
   if (typeof text !== "string" || (status !== "success" && status !== "error")) throw new TypeError("it gave no result")
   if (structured === undefined) return { status, text }
-  const compact = Json.compact(structured, { maxDepth: MOST_DEPTH })
+  const compact = Json.compact(structured, { maxDepth: Json.deepest })
   if (Result.isFailure(compact)) throw new TypeError(`its structured value is no JSON: ${compact.failure.message}`)
   return { status, text, structured: compact.success.text }
 }

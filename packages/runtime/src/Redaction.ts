@@ -107,12 +107,10 @@ class Walk {
   }
 }
 
-const MOST_DEPTH = 1000
-
 /** Compact JSON text with keys, strings and values under credential-like keys protected; digits and key order stay (PRO-2 to PRO-5). */
 export const protectJson = (text: JsonText): Result.Result<JsonText, ProtectionFault> => {
   if (CleanText.isCleanJson(text)) return Result.succeed(text)
-  const tree = Json.read(text, { maxDepth: MOST_DEPTH })
+  const tree = Json.read(text, { maxDepth: Json.deepest })
   if (Result.isFailure(tree)) {
     return Result.fail(new ProtectionFault("invalid_json", protectMessage(tree.failure.path, 200), tree.failure.rule))
   }

@@ -12,8 +12,8 @@ export interface Fault {
   readonly rule: string
 }
 
-/** How deep a value may nest: the deepest that `Json` accepts (HRN-D2). */
-export const deepest = 1000
+/** How deep a value may nest (HRN-D2). */
+export const deepest = Json.deepest
 
 const plainKey = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 

@@ -77,7 +77,7 @@ const permissionOf = (tool: ClientTool, rules: ReadonlyArray<PermissionRule>): D
   tool.permission === "deny" ? "deny" : decide(rules, tool.name, "direct", "allow")
 
 const canonicalOf = (schema: JsonText): string =>
-  Result.match(Json.read(schema, { maxDepth: 1000 }), {
+  Result.match(Json.read(schema, { maxDepth: Json.deepest }), {
     onFailure: () => Json.quote(schema),
     onSuccess: Json.canonical
   })

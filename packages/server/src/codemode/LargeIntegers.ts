@@ -6,8 +6,6 @@
 import { Json, type JsonText } from "@errand/protocol"
 import * as Result from "effect/Result"
 
-const MOST_DEPTH = 1000
-
 const large = (text: string): boolean => /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text))
 
 const marked = (node: Json.JsonNode, mark: string): Json.JsonNode => {
@@ -20,6 +18,6 @@ const marked = (node: Json.JsonNode, mark: string): Json.JsonNode => {
 /** The same JSON with each such integer as a string of the mark and its digits. */
 export const mark = (json: JsonText, by: string): JsonText => {
   if (!/\d{16}/.test(json)) return json
-  const node = Json.read(json, { maxDepth: MOST_DEPTH })
+  const node = Json.read(json, { maxDepth: Json.deepest })
   return Result.isSuccess(node) ? Json.write(marked(node.success, by)) : json
 }
