@@ -181,7 +181,8 @@ const declare = (
   ])
   const decoded = ClientTool.decode(node, "", Limits.defaults.clientTools)
   if (Result.isSuccess(decoded)) return { declaration: decoded.success, schema: read.success }
-  const [, field = "", problem = decoded.failure.message] = /^\.(\w+): (.*)$/s.exec(decoded.failure.message) ?? []
+  const { place, problem } = decoded.failure
+  const field = place.replace(/^\./, "")
   return refuse(optionOf.get(field) ?? field, problem)
 }
 

@@ -61,9 +61,19 @@ export class WireError {
     if (details !== undefined) this.details = details
   }
 
+  /** The beginning of the message, which may repeat what others sent: the path of a fault in params. */
+  get place(): string {
+    return this.message.slice(0, this.#place)
+  }
+
+  /** What is wrong there. */
+  get problem(): string {
+    return this.message.slice(this.#place).replace(/^: /, "")
+  }
+
   /** The same with the part of the message changed that may repeat keys and names of others. */
   withPlace(change: (place: string) => string): WireError {
-    const place = this.message.slice(0, this.#place)
+    const { place } = this
     const changed = change(place)
     if (changed === place) return this
     return new WireError(this.code, changed + this.message.slice(this.#place), this.details, changed.length)
