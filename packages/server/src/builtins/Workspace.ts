@@ -135,7 +135,7 @@ const atStart = <A>(
 const shownName = (path: string): string => Excerpt.oneLine(Excerpt.clip(path, 300))
 
 const pathRefused = (path: string, why: string): ToolOutcome =>
-  refused("path_refused", `${Redaction.protectText(shownName(path))} ${why}. The call was not executed.`)
+  refused("path_refused", `${shownName(Redaction.protectText(path))} ${why}. The call was not executed.`)
 
 const OUTSIDE = "does not lie inside the workspace"
 

@@ -74,6 +74,9 @@ for (const { provide, way } of ways) {
           "../a\ufffdb does not lie inside the workspace. The call was not executed.",
           "api_key=[redacted] does not lie inside the workspace. The call was not executed."
         ])
+        // where a long path is cut, a secret must not be halved and so overlooked
+        const long = yield* call("read_file", { path: `../${"x".repeat(280)}/ghp_${"a1".repeat(18)}` })
+        assert.notInclude("message" in long ? long.message : "", "ghp_")
       }).pipe(provide))
 
     it.live("a link whose target is missing is refused the same, inside or outside", () =>
