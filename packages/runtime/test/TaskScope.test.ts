@@ -1,17 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Ids, JsonText } from "@errand/protocol"
-import {
-  type Agent,
-  Catalog,
-  type CatalogTool,
-  noUsage,
-  type PermissionRule,
-  Permissions,
-  rootView,
-  TaskScope,
-  type ToolKind
-} from "@errand/runtime"
+import type { JsonText } from "@errand/protocol"
+import { Catalog, type CatalogTool, type PermissionRule, Permissions, TaskScope, type ToolKind } from "@errand/runtime"
 import { Effect, Layer } from "effect"
+import { root } from "./RootAgent.ts"
 
 const tool = (name: string, kind: ToolKind, inspection = false): CatalogTool => ({
   name,
@@ -28,19 +19,6 @@ const tools = [
   tool("client__a", "client"),
   tool("mcp__s__t", "mcp")
 ]
-
-const root: Agent = {
-  run: { sessionId: "s" as Ids.SessionId, runId: "r" as Ids.RunId, ending: "cancelled" },
-  taskId: null,
-  subagentId: null,
-  parentId: null,
-  depth: 0,
-  view: rootView,
-  history: { sessionId: "s", messages: [], revision: () => "0", append: () => Effect.void },
-  instructions: null,
-  label: null,
-  usage: noUsage()
-}
 
 const under = (...rules: ReadonlyArray<PermissionRule>) =>
   Effect.provide(Catalog, Catalog.layerOf(tools).pipe(Layer.provide(Layer.succeed(Permissions, rules))), {

@@ -8,10 +8,8 @@ import {
   Catalog,
   CatalogMode,
   type CatalogTool,
-  noUsage,
   Outbox,
   Permissions,
-  rootView,
   TaskScope,
   ToolExecutor,
   type ToolKind,
@@ -19,6 +17,7 @@ import {
   type ViewSurface
 } from "@errand/runtime"
 import { Effect, Layer } from "effect"
+import { root } from "./RootAgent.ts"
 
 const tool = (name: string, kind: ToolKind, extra: Partial<CatalogTool> = {}): CatalogTool => ({
   name,
@@ -87,19 +86,6 @@ const table = `
 
 const general = { profile: "general" } as const
 const inspect = { profile: "inspect" } as const
-
-const root: Agent = {
-  run: { sessionId: "s" as Ids.SessionId, runId: "r" as Ids.RunId, ending: "cancelled" },
-  taskId: null,
-  subagentId: null,
-  parentId: null,
-  depth: 0,
-  view: rootView,
-  history: { sessionId: "s", messages: [], revision: () => "0", append: () => Effect.void },
-  instructions: null,
-  label: null,
-  usage: noUsage()
-}
 
 /** An agent that a parent delegates to, under a scope that is made now or was saved before. */
 const child = (catalog: Catalog["Service"], parent: Agent, wish: TaskScope.Wish, saved?: unknown): Agent => ({

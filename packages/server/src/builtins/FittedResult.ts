@@ -29,7 +29,10 @@ export const texts = (first: string, second: string, max: number, left = 0): str
     return cut(first, budget - Excerpt.size(shown), left) + shown
   })
 
-/** A text, of which `left` bytes are missing already, and perhaps a structured value. What protection refuses for another reason than size is left to it (PRO-5). */
+/**
+ * A text, of which `left` bytes are missing already, and perhaps a structured value. What protection refuses for another
+ * reason than size is left to it (PRO-5).
+ */
 export const of = (
   text: string,
   structured: JsonText | undefined,
